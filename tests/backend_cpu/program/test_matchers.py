@@ -15,12 +15,12 @@ from headrace_cpu.program import matchers
 TYPES = {
     "winograd": "winograd.match:CONVOLUTIONS",
     "onednn convolution": "onednn.match_convolution:CONVOLUTIONS",
-    "small matrices": "native_loops.matrices:METHODS",
+    "small matrices": "native_loops.small_matrices:METHODS",
     "lapack": "lapack.match:TAKEN",
-    "picked fold": "native_loops.picked:FOLDS",
+    "picked fold": "native_loops.gather_reduce:FOLDS",
     "windows": "windows.match:WINDOWS",
     "sweep": "native_loops.plans:PLANS",
-    "part": "native_loops.parts:TYPES",
+    "part": "native_loops.strided_copy:TYPES",
 }
 LATER = re.findall(r'_later\("([^"]+)"\)', Path(matchers.__file__).read_text("utf-8"))
 
@@ -46,4 +46,4 @@ def test_every_module_that_is_imported_later_is_compared() -> None:
     modules = {target.partition(":")[0] for target in LATER if target.endswith("wants")}
     known = {where.partition(":")[0] for where in TYPES.values()}
     # All sweeps share what says whether one is wanted.
-    assert modules - known == {"native_loops.bound"}
+    assert modules - known == {"native_loops.instruction"}

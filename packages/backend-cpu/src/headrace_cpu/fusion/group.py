@@ -26,7 +26,7 @@ from headrace_cpu.fusion.nodes import shape_of
 from headrace_cpu.fusion.repeats import Structure, repeated, structure_of
 from headrace_cpu.fusion.viewing import UPDATE_RULES
 from headrace_cpu.native.compiler import give_up
-from headrace_cpu.native_loops.turned import moves_elements
+from headrace_cpu.native_loops.transpose import moves_elements
 from headrace_cpu.program.implementation import Implementation
 from headrace_cpu.program.matches import Matches
 from headrace_cpu.program.settings import CompileSettings

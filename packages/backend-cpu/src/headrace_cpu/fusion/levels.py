@@ -12,7 +12,7 @@ from headrace_cpu.fusion.interpret import data_inputs
 from headrace_cpu.fusion.nodes import shape_of
 from headrace_cpu.fusion.parts import PART_RULES
 from headrace_cpu.fusion.viewing import UPDATE_RULES
-from headrace_cpu.native_loops.turned import turns_squares
+from headrace_cpu.native_loops.transpose import turns_squares
 from headrace_cpu.program.matches import Matches, crosses
 
 

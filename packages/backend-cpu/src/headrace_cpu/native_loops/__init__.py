@@ -1,4 +1,4 @@
-"""Sweeps: native loops over whole arrays, written once for all shapes, in place of plain kernels.
+"""Native loops over whole arrays, written once for all shapes, in place of plain kernels.
 
 They are for operations whose work is no formula per element: orders, scans, sums by segment, sets,
 sparse products, words. A sweep computes what the plain kernel of its operation computes, to the

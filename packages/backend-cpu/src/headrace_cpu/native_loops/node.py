@@ -1,4 +1,4 @@
-"""Nodes whose plain kernel gives way to sweeps when these are compiled.
+"""Nodes whose plain kernel gives way to native loops when these are compiled.
 
 Sweeps give the same bits as plain kernels, so a node changes over by itself and at any time
 (decision 73).
@@ -12,7 +12,7 @@ from typing import Any
 
 from headrace.extend.devices import Background
 from headrace_cpu.native.threads import Share
-from headrace_cpu.native_loops.sweep import Call, Job
+from headrace_cpu.native_loops.native_loop import Call, Job
 from headrace_cpu.program.settings import CompileSettings
 
 

@@ -1,4 +1,4 @@
-"""Which operations have plans: how their sweeps compute them where all shapes are known."""
+"""Which operations have plans: how native loops compute them where all shapes are known."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ from headrace import Operation, Tensor
 from headrace.extend.devices import bytes_of
 from headrace_cpu.kernels.numeric import axis_index
 from headrace_cpu.native.threads import open_mp
-from headrace_cpu.native_loops.along import LEFT, scan_plan, search_plan
-from headrace_cpu.native_loops.bound import BoundSweep, Plan, Planner, Step
-from headrace_cpu.native_loops.distinct import table_for, unique_sweep
-from headrace_cpu.native_loops.folds import SEGMENTS, fold_sweep, is_slim, lists_for
-from headrace_cpu.native_loops.keys import Keys
-from headrace_cpu.native_loops.picks import bits_of, flatten_sweep, parts_for, pick_sweep
-from headrace_cpu.native_loops.sweep import SIZES, Sweep, code_of, team_for
+from headrace_cpu.native_loops.axis_plans import LEFT, scan_plan, search_plan
+from headrace_cpu.native_loops.gather import bits_of, flatten_sweep, parts_for, pick_sweep
+from headrace_cpu.native_loops.instruction import BoundSweep, Plan, Planner, Step
+from headrace_cpu.native_loops.native_loop import SIZES, Sweep, code_of, team_for
+from headrace_cpu.native_loops.segment_reductions import SEGMENTS, fold_sweep, is_slim, lists_for
+from headrace_cpu.native_loops.sort_keys import Keys
+from headrace_cpu.native_loops.unique import table_for, unique_sweep
 from headrace_cpu.program.instruction import ALIGNMENT, Instruction
 from headrace_cpu.program.matching import Candidate
 

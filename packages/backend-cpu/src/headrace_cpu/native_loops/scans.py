@@ -16,7 +16,7 @@ from headrace import Operation
 from headrace_cpu.kernels.cumulative import LONG_RECURRENCE
 from headrace_cpu.kernels.numeric import axis_index, narrowed, widened
 from headrace_cpu.native.memory import address
-from headrace_cpu.native_loops.sweep import Call, Job, Sweep, code_of, team_for
+from headrace_cpu.native_loops.native_loop import Call, Job, Sweep, code_of, team_for
 
 # From so many elements behind the axis on, they go side by side.
 WIDE = 16

@@ -1,4 +1,4 @@
-"""Which operations have sweeps: kernels that are asked before the plain ones."""
+"""Which operations have native loops: kernels that are asked before the plain ones."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ from headrace.extend.kernels import NodeView
 KERNELS = KernelTable()
 # Those of operations whose plain kernels are in ``kernels.rare``.
 RARE_KERNELS = KernelTable()
-_RARE = ("texts", "lookups", "numerals")
+_RARE = ("string_hash", "hash_index", "string_to_number")
 
 # By module of sweeps: the operations that it has them for, with the family of their plain kernels.
 _FAMILIES: dict[str, dict[str, tuple[str, ...]]] = {
     "scans": {"cumulative": ("Cumsum", "Cumprod", "LinearRecurrence")},
-    "orders": {"sort": ("Sort", "TopK", "SearchSorted", "InTopK")},
-    "folds": {
+    "sorting": {"sort": ("Sort", "TopK", "SearchSorted", "InTopK")},
+    "segment_reductions": {
         "segment": (
             "UnsortedSegmentSum",
             "UnsortedSegmentProd",
@@ -37,25 +37,25 @@ _FAMILIES: dict[str, dict[str, tuple[str, ...]]] = {
             "ScatterUpdateVariable",
         ),
     },
-    "picks": {"gather": ("Gather", "GatherNd"), "rearrange": ("ReverseSequence",)},
-    "searches": {"reduce": ("ArgMax", "ArgMin")},
-    "turned": {"array": ("Transpose",)},
-    "resampled": {"image": ("Resize", "ResizeGrad")},
-    "distinct": {"unique": ("Unique",)},
-    "counts": {
+    "gather": {"gather": ("Gather", "GatherNd"), "rearrange": ("ReverseSequence",)},
+    "argmax": {"reduce": ("ArgMax", "ArgMin")},
+    "transpose": {"array": ("Transpose",)},
+    "resize": {"image": ("Resize", "ResizeGrad")},
+    "unique": {"unique": ("Unique",)},
+    "histogram": {
         "histogram": ("HistogramFixedWidth", "BincountSize", "Bincount", "ConfusionCells"),
         "segment": ("SegmentCount",),
     },
-    "scatters": {
+    "scatter": {
         "gather": ("ScatterNd", "TensorScatter", "DynamicPartition"),
         "sparse": ("SparseToDense",),
     },
-    "marks": {"gather": ("Where",)},
-    "groups": {"sparse": ("SparseGroup",)},
-    "arranged": {"sparse": ("SparseOrder",)},
-    "lookups": {"lookup": ("LookupTableFind",)},
-    "texts": {"text_hash": ("StringToHashBucketFast", "StringToHashBucket")},
-    "numerals": {"text_convert": ("StringToNumber",)},
+    "nonzero": {"gather": ("Where",)},
+    "sparse_groups": {"sparse": ("SparseGroup",)},
+    "sparse_order": {"sparse": ("SparseOrder",)},
+    "hash_index": {"lookup": ("LookupTableFind",)},
+    "string_hash": {"text_hash": ("StringToHashBucketFast", "StringToHashBucket")},
+    "string_to_number": {"text_convert": ("StringToNumber",)},
 }
 
 

@@ -114,8 +114,8 @@ MATCHERS = (
         name="small matrices",
         priority=36,
         types=_MATRICES,
-        wants=_later("native_loops.matrices:wants"),
-        make=_later("native_loops.matrices:make"),
+        wants=_later("native_loops.small_matrices:wants"),
+        make=_later("native_loops.small_matrices:make"),
     ),
     Matcher(
         name="lapack",
@@ -137,8 +137,8 @@ MATCHERS = (
         name="picked fold",
         priority=33,
         types=_FOLDS,
-        wants=_later("native_loops.picked:wants"),
-        make=_later("native_loops.picked:make"),
+        wants=_later("native_loops.gather_reduce:wants"),
+        make=_later("native_loops.gather_reduce:make"),
     ),
     Matcher(
         name="windows",
@@ -172,7 +172,7 @@ MATCHERS = (
             *(f"Scatter{change}Variable" for change in ("Add", "Sub", "Min", "Max", "Update")),
             *("SparseTensorDenseMatMul", "Unique"),
         ),
-        wants=_later("native_loops.bound:wants"),
+        wants=_later("native_loops.instruction:wants"),
         make=_later("native_loops.plans:make"),
     ),
     # After all whose instructions read parts.
@@ -180,7 +180,7 @@ MATCHERS = (
         name="part",
         priority=4,
         types=("Reverse", "Slice", "StridedSlice"),
-        wants=_later("native_loops.parts:wants"),
-        make=_later("native_loops.parts:make"),
+        wants=_later("native_loops.strided_copy:wants"),
+        make=_later("native_loops.strided_copy:make"),
     ),
 )

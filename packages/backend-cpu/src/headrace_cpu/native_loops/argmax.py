@@ -1,4 +1,4 @@
-"""Where the largest or the smallest along an axis is: the first of equals, and never NaN.
+"""Argmax and argmin along an axis: the first of equals, and never NaN.
 
 Along the last axis, an element and its place are one number, with the element above the place
 turned around, so that a fold keeps the largest of numbers that are all different, in vectors. Of 64
@@ -18,7 +18,7 @@ import numpy as np
 from headrace import Operation
 from headrace_cpu.kernels.numeric import axis_index, widened
 from headrace_cpu.native.memory import address
-from headrace_cpu.native_loops.sweep import SIZES, Call, Job, Sweep, code_of, team_for
+from headrace_cpu.native_loops.native_loop import SIZES, Call, Job, Sweep, code_of, team_for
 
 # Longer rows are left to NumPy, which compares without making numbers: from so many elements of
 # 32-bit floats on, which it looks through for NaN first, and of others.

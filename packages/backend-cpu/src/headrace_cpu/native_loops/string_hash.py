@@ -1,4 +1,4 @@
-"""Strings: hashes of them, read where Python keeps their bytes.
+"""Hashes of strings, read where Python keeps their bytes.
 
 An array of strings holds addresses of Python's bytes objects, which never change, and which the
 array keeps. A sweep reads them there, without an object for each. The hashes are those of
@@ -17,7 +17,7 @@ import numpy as np
 
 from headrace import Operation
 from headrace_cpu.native.memory import address
-from headrace_cpu.native_loops.sweep import Call, Job, Sweep, set_status, team_for
+from headrace_cpu.native_loops.native_loop import Call, Job, Sweep, set_status, team_for
 
 # CPython puts the size of a bytes object behind the object's header, whose last word is its type,
 # and its bytes at the end. That is checked below, once, and nothing is read there if it is not so.

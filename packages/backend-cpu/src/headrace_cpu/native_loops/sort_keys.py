@@ -1,4 +1,4 @@
-"""Keys: unsigned numbers that are in the order of other numbers.
+"""Sort keys: unsigned numbers that are in the order of other numbers.
 
 Zeros of either sign have one key, and so have all NaN: the largest. A *pair* is a key with a place
 below it, so that pairs are distinct and in the stable order.
@@ -7,7 +7,7 @@ below it, so that pairs are distinct and in the stable order.
 from __future__ import annotations
 
 from headrace.extend.records import dataclass
-from headrace_cpu.native_loops.sweep import SIZES
+from headrace_cpu.native_loops.native_loop import SIZES
 
 _UNSIGNED = {1: "u8", 2: "u16", 4: "u32", 8: "u64"}
 

@@ -1,4 +1,4 @@
-"""Distinct elements in the order of their first places, in one pass over a table of what was seen.
+"""Distinct elements in the order in which they come, in one pass over a hash table.
 
 Whole numbers that lie close together are places in the table; others are found by hashing, in a
 table that grows with what it holds.
@@ -19,8 +19,8 @@ import numpy as np
 from headrace import Operation
 from headrace_cpu.kernels.numeric import narrowed, widened
 from headrace_cpu.native.memory import address, allocate
-from headrace_cpu.native_loops.keys import Keys
-from headrace_cpu.native_loops.sweep import SIZES, Call, Job, Sweep, code_of
+from headrace_cpu.native_loops.native_loop import SIZES, Call, Job, Sweep, code_of
+from headrace_cpu.native_loops.sort_keys import Keys
 
 # Slots of the first table.
 _SLOTS = 1 << 11

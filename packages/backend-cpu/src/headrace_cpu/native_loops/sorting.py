@@ -1,4 +1,4 @@
-"""Orders: sorting by the digits of keys, and the largest of rows.
+"""Sorting by the digits of keys (radix sort), and the largest of rows (top k).
 
 Rows are sorted as pairs of key and place, digit by digit from the lowest, by counting: a few
 nanoseconds an element, whatever the numbers are, and stable. Short rows are sorted by counting how
@@ -21,8 +21,8 @@ import numpy as np
 from headrace import Operation
 from headrace_cpu.kernels.numeric import narrowed, scalar, widened
 from headrace_cpu.native.memory import address, allocate
-from headrace_cpu.native_loops.keys import Keys
-from headrace_cpu.native_loops.sweep import SIZES, Call, Job, Sweep, code_of, team_for
+from headrace_cpu.native_loops.native_loop import SIZES, Call, Job, Sweep, code_of, team_for
+from headrace_cpu.native_loops.sort_keys import Keys
 
 # Rows up to here are sorted by comparing all with all.
 _SHORT = 64

@@ -1,4 +1,4 @@
-"""Sweeps as instructions: where all shapes are known, a program runs them without Python.
+"""Native loops as instructions: where all shapes are known, a program runs them without Python.
 
 A node that calls its sweep looks at its arrays, makes others and writes down their addresses in
 each step, which takes several microseconds. What it would find is known when the program is made.
@@ -19,7 +19,7 @@ from headrace.extend.records import dataclass
 from headrace_cpu.fusion.interpret import interpret
 from headrace_cpu.native.memory import Array, view
 from headrace_cpu.native.source import KernelSource
-from headrace_cpu.native_loops.sweep import STATUS, TEAM, Sweep
+from headrace_cpu.native_loops.native_loop import STATUS, TEAM, Sweep
 from headrace_cpu.program.block import Block, bound
 from headrace_cpu.program.instruction import Addresses, Bound, Instruction, NativeCall
 from headrace_cpu.program.matching import Candidate

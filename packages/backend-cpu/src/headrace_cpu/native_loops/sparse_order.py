@@ -1,4 +1,4 @@
-"""The order of sparse elements: indices are counted, axis by axis, from the last one on.
+"""The order of sparse elements, by a counting sort of indices, from the last axis on.
 
 A pass counts how often each number occurs along an axis, or each of some of its bits, and puts
 every element behind those of smaller numbers and those before it with the same (Knuth, "The Art of
@@ -16,7 +16,7 @@ import numpy as np
 
 from headrace import Operation
 from headrace_cpu.native.memory import address
-from headrace_cpu.native_loops.sweep import Call, Job, Sweep, set_status
+from headrace_cpu.native_loops.native_loop import Call, Job, Sweep, set_status
 
 # A table of more counters than this leaves the first cache.
 _MOST_BITS = 13

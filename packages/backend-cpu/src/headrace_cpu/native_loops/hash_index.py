@@ -1,4 +1,4 @@
-"""Looking up many keys of a table at once, by an index with open addressing.
+"""A hash index: many keys of a table are looked up at once, with open addressing.
 
 References:
     D. Knuth, The Art of Computer Programming 3, 2nd ed., 6.4 "Hashing" (linear probing), 1998.
@@ -15,8 +15,8 @@ import numpy as np
 
 from headrace import Operation
 from headrace_cpu.native.memory import address
-from headrace_cpu.native_loops.sweep import Call, Job, Sweep, set_status, team_for
-from headrace_cpu.native_loops.texts import READ, hash_text, readable, with_places
+from headrace_cpu.native_loops.native_loop import Call, Job, Sweep, set_status, team_for
+from headrace_cpu.native_loops.string_hash import READ, hash_text, readable, with_places
 from headrace_cpu.tables import Index, LookupTable
 
 _BITS = {1: "u8", 2: "u16", 4: "u32", 8: "u64"}

@@ -1,4 +1,4 @@
-"""Numbers that strings stand for, read where Python keeps their bytes.
+"""Parsing of numbers: what strings stand for, read where Python keeps their bytes.
 
 Decimal numbers of up to 15 digits, times or divided by a power of ten up to the 22nd, are two
 floats without an error, so that one operation rounds once, as it must (Clinger, "How to read
@@ -16,8 +16,8 @@ import numpy as np
 
 from headrace import Operation
 from headrace_cpu.native.memory import address
-from headrace_cpu.native_loops.sweep import Call, Job, Sweep, code_of, set_status, team_for
-from headrace_cpu.native_loops.texts import READ, readable, with_places
+from headrace_cpu.native_loops.native_loop import Call, Job, Sweep, code_of, set_status, team_for
+from headrace_cpu.native_loops.string_hash import READ, readable, with_places
 
 _MOST_POWER = 22
 _POWERS = np.array([10.0**n for n in range(_MOST_POWER + 1)])

@@ -1,4 +1,4 @@
-"""Folds of rows by ids: segment sums, products, largest and smallest, and sparse products.
+"""Segment reductions: sums, products, largest and smallest of rows by ids; sparse products.
 
 A row of the result is the fold of all rows that have its id, in their order, whatever the number
 of threads: a row belongs to one thread. Sorted ids are divided where the id changes; of others,
@@ -21,8 +21,16 @@ from headrace import Operation, as_dtype
 from headrace.extend.records import dataclass
 from headrace_cpu.kernels.numeric import narrowed, scalar, widened
 from headrace_cpu.native.memory import address
-from headrace_cpu.native_loops.slim import EACH_RUN, OTHERWISE, PAIR, SLIM
-from headrace_cpu.native_loops.sweep import SIZES, Call, Job, Sweep, code_of, set_status, team_for
+from headrace_cpu.native_loops.native_loop import (
+    SIZES,
+    Call,
+    Job,
+    Sweep,
+    code_of,
+    set_status,
+    team_for,
+)
+from headrace_cpu.native_loops.short_rows import EACH_RUN, OTHERWISE, PAIR, SLIM
 
 # As many elements as the plain kernel allows.
 _MOST_ELEMENTS = 1 << 29

@@ -1,4 +1,4 @@
-"""Transpositions: squares of a matrix are turned in registers.
+"""Transpositions: squares of a matrix are transposed in registers.
 
 Axes that stay together are one. Of what is left, the axis along which the input is contiguous and
 the one along which the result is are those of a matrix, and all others lead to many of these. A
@@ -19,7 +19,7 @@ import numpy as np
 from headrace import Operation
 from headrace_cpu.native.assembly import vector_bytes
 from headrace_cpu.native.memory import address
-from headrace_cpu.native_loops.sweep import Call, Job, Sweep, team_for
+from headrace_cpu.native_loops.native_loop import Call, Job, Sweep, team_for
 
 # By bytes of an element: how it is moved.
 _BITS = {4: "u32", 8: "u64"}

@@ -1,4 +1,4 @@
-"""Sources of sweeps, and what calls them.
+"""Sources of native loops, and what calls them.
 
 A sweep is written in the Python of kernels (``native.translate``) with placeholders for dtypes, and
 gets everything by words: addresses and sizes. So there is one for each combination of dtypes.

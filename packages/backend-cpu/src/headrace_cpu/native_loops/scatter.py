@@ -1,4 +1,4 @@
-"""Slices put into tensors by tuples of indices, and rows sorted into parts.
+"""Scatter: slices put into tensors by tuples of indices, and rows sorted into parts.
 
 Tuples become numbers of rows, and what is put there is a fold of the rows with each number: their
 sum, or the last of them.
@@ -13,9 +13,9 @@ from typing import Any
 import numpy as np
 
 from headrace import Operation
-from headrace_cpu.native_loops.folds import Folding, fold_sweep, folded
-from headrace_cpu.native_loops.picks import flatten_sweep, flattened, pick_sweep, picked
-from headrace_cpu.native_loops.sweep import Call, Job, Sweep, code_of
+from headrace_cpu.native_loops.gather import flatten_sweep, flattened, pick_sweep, picked
+from headrace_cpu.native_loops.native_loop import Call, Job, Sweep, code_of
+from headrace_cpu.native_loops.segment_reductions import Folding, fold_sweep, folded
 
 # As many elements as other folds allow.
 _MOST_ELEMENTS = 1 << 29

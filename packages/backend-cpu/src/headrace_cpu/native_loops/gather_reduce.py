@@ -1,4 +1,4 @@
-"""Folds of rows that are picked from a table, as one instruction: the picked rows are never stored.
+"""Gather and reduce as one instruction: rows of a table are folded and never stored in between.
 
 Sums of messages over the edges of a graph, of the embeddings of the words of a text, and the
 gradients of both pick a row for each edge or word, and fold it into that of a node or a text. By
@@ -18,8 +18,14 @@ from headrace_cpu.fusion.interpret import interpret
 from headrace_cpu.native.memory import Array, view
 from headrace_cpu.native.source import KernelSource
 from headrace_cpu.native.threads import open_mp
-from headrace_cpu.native_loops.folds import FOLD_WORDS, SEGMENTS, Folds, fold_sweep, lists_for
-from headrace_cpu.native_loops.sweep import STATUS, TEAM, code_of, team_for
+from headrace_cpu.native_loops.native_loop import STATUS, TEAM, code_of, team_for
+from headrace_cpu.native_loops.segment_reductions import (
+    FOLD_WORDS,
+    SEGMENTS,
+    Folds,
+    fold_sweep,
+    lists_for,
+)
 from headrace_cpu.program.block import Block, bound
 from headrace_cpu.program.instruction import ALIGNMENT, Addresses, Bound, Instruction
 from headrace_cpu.program.matching import Candidate

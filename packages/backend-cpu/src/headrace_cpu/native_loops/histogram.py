@@ -1,4 +1,4 @@
-"""Counts: how often each number occurs, and how many lie in each of some intervals of one width.
+"""Histograms: how often each number occurs, and how many lie in each interval of one width.
 
 The intervals of some numbers are computed first, in vectors, and then counted: in four rows of
 counts in turn, as a count that was just stored is not read again at once.
@@ -15,7 +15,7 @@ import numpy as np
 from headrace import Operation
 from headrace_cpu.kernels.numeric import scalar
 from headrace_cpu.native.memory import address
-from headrace_cpu.native_loops.sweep import Call, Job, Sweep, code_of, set_status, team_for
+from headrace_cpu.native_loops.native_loop import Call, Job, Sweep, code_of, set_status, team_for
 
 _CHUNK = 1024
 # Rows of counts for each thread.

@@ -16,7 +16,7 @@ import numpy as np
 from headrace import Operation
 from headrace_cpu.kernels.numeric import axis_index
 from headrace_cpu.native.memory import address
-from headrace_cpu.native_loops.sweep import Call, Job, Sweep, set_status
+from headrace_cpu.native_loops.native_loop import Call, Job, Sweep, set_status
 
 _MOST_AXES = 6
 

@@ -1,4 +1,4 @@
-"""Folds of rows that are shorter than a vector: the parts of their sweep's text.
+"""Segment reductions of rows that are shorter than a vector: parts of their loop's text.
 
 Two halves or quarters of a vector hold a row of the result while all rows of one id are folded into
 it. They share elements where the row is shorter than both; these come out alike.

@@ -1,4 +1,4 @@
-"""Parts of tensors whose elements do not follow each other in memory, copied for who needs that.
+"""Strided copies: parts of tensors whose elements do not follow each other in memory.
 
 Python would show such a part where it is, and copy it for each instruction that reads it: several
 microseconds, whatever its size. Many tables are looked up with a column each of one matrix of ids.
@@ -13,8 +13,8 @@ from headrace_cpu.fusion.build import Unfit
 from headrace_cpu.fusion.fusion_group import built
 from headrace_cpu.fusion.nodes import View
 from headrace_cpu.fusion.parts import PART_RULES
-from headrace_cpu.native_loops.bound import BoundSweep, Plan, Step
-from headrace_cpu.native_loops.sweep import Sweep
+from headrace_cpu.native_loops.instruction import BoundSweep, Plan, Step
+from headrace_cpu.native_loops.native_loop import Sweep
 from headrace_cpu.program.instruction import Instruction
 from headrace_cpu.program.matching import Candidate
 from headrace_cpu.program.values import is_native

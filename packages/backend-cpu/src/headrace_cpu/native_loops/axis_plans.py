@@ -1,4 +1,4 @@
-"""Plans of sweeps along an axis: places of extremes, cumulative sums and products."""
+"""Plans of native loops along an axis: argmax and argmin, cumulative sums and products."""
 
 from __future__ import annotations
 
@@ -7,9 +7,9 @@ from math import prod
 
 from headrace import Operation
 from headrace_cpu.kernels.numeric import axis_index
-from headrace_cpu.native_loops import scans, searches
-from headrace_cpu.native_loops.bound import Plan, Step
-from headrace_cpu.native_loops.sweep import SIZES, code_of, team_for
+from headrace_cpu.native_loops import argmax, scans
+from headrace_cpu.native_loops.instruction import Plan, Step
+from headrace_cpu.native_loops.native_loop import SIZES, code_of, team_for
 from headrace_cpu.program.instruction import ALIGNMENT
 
 
@@ -30,15 +30,15 @@ def search_plan(op: Operation, threads: int) -> Plan | None:
         return None
     assert code is not None
     outer, length, inner = lines
-    rows, columns = searches.sweeps_of(code, found, largest=op.type == "ArgMax")
+    rows, columns = argmax.sweeps_of(code, found, largest=op.type == "ArgMax")
     team = team_for(prod(lines) // 2, threads)
     numbers = {"outer": outer, "length": length, "inner": inner}
     tensors = {"x": x, "out": out}
     if inner == 1:
         return Plan([Step(rows, team, numbers, tensors)])
-    bests = _aligned(searches.BLOCK * SIZES[code] * team)
+    bests = _aligned(argmax.BLOCK * SIZES[code] * team)
     step = Step(columns, team, numbers, tensors, {"bests": 0, "places": bests})
-    return Plan([step], bests + searches.BLOCK * 4 * team)
+    return Plan([step], bests + argmax.BLOCK * 4 * team)
 
 
 def is_numpys(op: Operation, threads: int) -> bool:
@@ -46,7 +46,7 @@ def is_numpys(op: Operation, threads: int) -> bool:
     lines = _lines(op)
     code = code_of(op.inputs[0].dtype.numpy)
     alone = lines is not None and team_for(prod(lines) // 2, threads) == 1
-    return alone and lines is not None and lines[2] == 1 and lines[1] > searches.longest(code)
+    return alone and lines is not None and lines[2] == 1 and lines[1] > argmax.longest(code)
 
 
 def scan_plan(op: Operation, threads: int) -> Plan | None:

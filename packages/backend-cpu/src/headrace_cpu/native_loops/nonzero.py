@@ -1,4 +1,4 @@
-"""Where a condition holds: the indices of what is true, 64 elements at a time.
+"""Indices of the elements that are true or not zero, found 64 at a time.
 
 Most programs look for few elements among many. So whole words of marks are passed over, and the
 lowest bit of each of the others says where the next one is. NumPy counts them first.
@@ -15,7 +15,7 @@ import numpy as np
 
 from headrace import Operation
 from headrace_cpu.native.memory import address
-from headrace_cpu.native_loops.sweep import Call, Job, Sweep, team_for
+from headrace_cpu.native_loops.native_loop import Call, Job, Sweep, team_for
 
 # So many axes have a sweep.
 _MOST_AXES = 6

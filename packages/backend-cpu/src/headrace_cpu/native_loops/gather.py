@@ -1,4 +1,4 @@
-"""Picking rows by indices, along any axis, and by tuples of indices.
+"""Gather: rows picked by indices, along any axis, and by tuples of indices.
 
 Elements are moved as bits of their size, whatever they are.
 """
@@ -16,7 +16,7 @@ import numpy as np
 from headrace import Operation
 from headrace_cpu.kernels.numeric import axis_index
 from headrace_cpu.native.memory import address
-from headrace_cpu.native_loops.sweep import Call, Job, Sweep, code_of, set_status, team_for
+from headrace_cpu.native_loops.native_loop import Call, Job, Sweep, code_of, set_status, team_for
 
 # So many rows ahead are asked for.
 _AHEAD = 8

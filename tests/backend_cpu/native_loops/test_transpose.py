@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import headrace as hr
-from headrace_cpu.native_loops.turned import lanes_for, matrices_of, moves_elements
+from headrace_cpu.native_loops.transpose import lanes_for, matrices_of, moves_elements
 
 pytestmark = pytest.mark.needs("backend-cpu", "autodiff")
 

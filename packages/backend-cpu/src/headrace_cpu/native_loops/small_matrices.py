@@ -23,9 +23,9 @@ import numpy as np
 from headrace import Operation
 from headrace_cpu.native.memory import Array
 from headrace_cpu.native.threads import open_mp
-from headrace_cpu.native_loops import bound
-from headrace_cpu.native_loops.bound import BoundSweep, Plan, Step
-from headrace_cpu.native_loops.sweep import SIZES, Sweep, code_of, set_status, team_for
+from headrace_cpu.native_loops import instruction
+from headrace_cpu.native_loops.instruction import BoundSweep, Plan, Step
+from headrace_cpu.native_loops.native_loop import SIZES, Sweep, code_of, set_status, team_for
 from headrace_cpu.program.instruction import ALIGNMENT, Instruction
 from headrace_cpu.program.matching import Candidate
 
@@ -316,7 +316,7 @@ def _factored(a: Array) -> Array | None:
 def wants(candidate: Candidate) -> bool:
     """Whether an operation is one on small matrices of float32 or float64."""
     op = candidate.op
-    if op.control_inputs or not bound.wants(candidate):
+    if op.control_inputs or not instruction.wants(candidate):
         return False
     matrix, *others = (t.shape.known for t in op.inputs)
     dtype = op.inputs[0].dtype

@@ -1,4 +1,4 @@
-"""Images resized by linear interpolation, and what their pixels get back of a gradient.
+"""Resizing of images by linear interpolation, and its gradient.
 
 Where pixels come from is the same for all images of a size, so it is worked out once: for each
 element of a row of the result, the two elements of a row of the image that it lies between, and how
@@ -17,7 +17,7 @@ import numpy as np
 from headrace import Operation
 from headrace_cpu.kernels.image import linear_terms
 from headrace_cpu.native.memory import address
-from headrace_cpu.native_loops.sweep import Call, Job, Sweep, code_of, team_for
+from headrace_cpu.native_loops.native_loop import Call, Job, Sweep, code_of, team_for
 
 # More elements than this are left to the plain kernel, which refuses sizes that are a mistake.
 _MOST_ELEMENTS = 1 << 28

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import headrace as hr
-from headrace_cpu.native_loops.arranged import digits_of
+from headrace_cpu.native_loops.sparse_order import digits_of
 
 RNG = np.random.default_rng(3)
 DIMS = [(5,), (40, 7), (3, 70_000), (1_000_000, 3), (20, 1, 300), (1 << 40, 9)]
