@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 import threading
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
@@ -23,7 +23,7 @@ from headrace.runtime.concurrency.stalls import StallWatch
 from headrace.runtime.concurrency.step_order import Order
 from headrace.runtime.devices.device import Device, HostArray
 from headrace.runtime.devices.options import Around, surroundings
-from headrace.runtime.execution.executor import execute
+from headrace.runtime.execution.executor import active, execute
 from headrace.runtime.execution.plan import Plan
 from headrace.runtime.execution.step import Step
 from headrace.runtime.options import DEFAULT_OPTIONS, Options
@@ -268,6 +268,42 @@ class LocalRuntime:
                 self.rendezvous.close(step.id)
         return step.fetches
 
+    def repeat(self, plan: Plan, condition: Callable[[], bool]) -> None:
+        """Run a plan that takes no feeds again and again, while a condition holds.
+
+        Args:
+            plan: The plan.
+            condition: Called before each run, by any thread.
+        """
+        # lazy: only what fills queues runs so
+        from headrace.runtime.execution.repeated_runs import RepeatedRuns, polled
+
+        asked = polled(plan)
+        if asked is None:
+            while condition():
+                self.run(plan, ())
+            return
+        cancellation = Cancellation()
+        number, rendezvous = next(self._steps), self.rendezvous
+        step = Step(number, (), 0, rendezvous, cancellation, watch=self.watch)
+        repeated = RepeatedRuns(plan, asked, step, condition)
+        with self._lock:
+            if self._closed is not None:
+                raise self._closed
+            self._running.add(cancellation)
+        key = cancellation.add(repeated.abort)
+        try:
+            with active(plan):
+                repeated.run()
+        except BaseException as error:
+            # After an interrupt nothing may wait on.
+            cancellation.cancel(CancelledError(f"the step was interrupted: {error!r}"))
+            raise
+        finally:
+            cancellation.discard(key)
+            with self._lock:
+                self._running.discard(cancellation)
+
     def close(self, reason: BaseException | None = None) -> None:
         """Cancel the steps that still run, and wait for what goes on behind them."""
         why = reason if reason is not None else CancelledError("the session was closed")
@@ -295,3 +331,7 @@ class LocalStep:
         if self._whole is not None:
             return self._whole(feeds)
         return self.runtime.run(self.plan, feeds, timeout)
+
+    def repeat(self, condition: Callable[[], bool]) -> None:
+        """Run steps without feeds while a condition holds."""
+        self.runtime.repeat(self.plan, condition)

@@ -13,6 +13,7 @@ from headrace.graph.operation import Operation
 from headrace.graph.tensor import Tensor
 from headrace.placement.place import Machine
 from headrace.plugins.host import host
+from headrace.runtime.engine import LocalStep
 from headrace.runtime.runtime import Runtime
 from headrace.session.config import Config
 from headrace.session.explanation import Explanation
@@ -126,7 +127,11 @@ class Planner:
             composite=composite,
             graph=self._graph,
         )
-        return PreparedStep(registered, flat, run_by(run_step), run_by, run_within)
+        # Where nothing is done around each run.
+        repeat = None
+        if isinstance(registered, LocalStep) and run_step == registered.run and not tensors:
+            repeat = registered.repeat
+        return PreparedStep(registered, flat, run_by(run_step), run_by, run_within, repeat)
 
     def explain(
         self,

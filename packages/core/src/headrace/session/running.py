@@ -31,6 +31,8 @@ class PreparedStep:
         run: Runs one step with values for all feeds, in order.
         run_by: Makes another ``run`` of another way to run the step with its feeds as arrays.
         run_within: Makes such another way, which ends the step after so many seconds.
+        repeat: Runs steps without feeds while a condition holds, in a better way than by ``run``;
+            None where there is none.
     """
 
     step: RegisteredStep
@@ -38,6 +40,7 @@ class PreparedStep:
     run: Callable[[Sequence[Any]], Any]
     run_by: Callable[[RunStep], Callable[[Sequence[Any]], Any]]
     run_within: Callable[[float | None], RunStep]
+    repeat: Callable[[Callable[[], bool]], None] | None = None
 
 
 def runner(

@@ -256,6 +256,33 @@ class Session:
 
         return call_with_options
 
+    def run_while(self, fetches: Any, condition: Callable[[], bool]) -> None:
+        """Run a step again and again while a condition holds, as threads do that fill queues.
+
+        A run that waits until there is room in a queue may be gone on with by the thread that
+        makes room, and so may runs after it, where they are short: two threads that run Python in
+        turns hold each other up. What the runs do is the same.
+
+        Args:
+            fetches: As for ``run``; of what is fetched nothing is handed back, and nothing is fed.
+            condition: Called without arguments before each run, by any thread; it must not wait.
+
+        Raises:
+            HeadraceError: what ``run`` raises; there are no more runs then.
+        """
+        key = (fetch_key(fetches), ())
+        prepared = self._prepare(key, lambda: self._planner.plan(fetches, ()))
+        if prepared.repeat is None:
+            run = self.make_callable(fetches)
+            while condition():
+                run()
+            return
+        try:
+            prepared.repeat(condition)
+        except OpError as error:
+            attribute(error, self.graph)
+            raise
+
     def partial_run_setup(self, fetches: Any, feeds: Sequence[Any] | None = None) -> str:
         """Set up a step that is then run piece by piece, with ``partial_run``.
 

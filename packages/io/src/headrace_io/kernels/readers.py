@@ -48,7 +48,9 @@ def read(
             (value,) = values if isinstance(values, list) else values.tolist()
             done((string_scalar(keys[0] if keyed else b""), string_scalar(value)))
 
-    reader.read(reader.check_queue(queue), 1, answer, step.cancellation, keyed=keyed)
+    reader.read(
+        reader.check_queue(queue), 1, answer, step.cancellation, keyed=keyed, borrowed=step.borrowed
+    )
 
 
 @KERNELS.blocking("ReaderReadUpTo")
@@ -77,7 +79,14 @@ def read_up_to(
                 values = values.tolist()
             done((string_array(keys), string_array(values) if isinstance(values, list) else values))
 
-    reader.read(reader.check_queue(queue), limit, answer, step.cancellation, keyed=keyed)
+    reader.read(
+        reader.check_queue(queue),
+        limit,
+        answer,
+        step.cancellation,
+        keyed=keyed,
+        borrowed=step.borrowed,
+    )
 
 
 @KERNELS.stateful("ReaderNumRecordsProduced")

@@ -97,6 +97,10 @@ class Identity(Reader):
 
     serializable = single = True
 
+    def may_block(self, work: bytes) -> bool:
+        """Return False: what the queue holds is there."""
+        return False
+
     def records_of(self, work: bytes) -> Iterator[Record]:
         """Yield the work itself."""
         yield work, work

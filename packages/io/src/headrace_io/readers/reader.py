@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import functools
 import itertools
+import os
+import stat
 import threading
 from collections.abc import Callable, Iterator
+from pathlib import Path
 from typing import Any, ClassVar, TypeAlias
 
 import numpy as np
@@ -84,9 +87,10 @@ class _Request:
         keyed: Whether their keys are.
         answer: What to call with records, or an exception.
         cancellation: Of the step that waits.
+        borrowed: Whether the thread that serves it has something else to do.
     """
 
-    __slots__ = ("answer", "cancellation", "keyed", "limit", "queue")
+    __slots__ = ("answer", "borrowed", "cancellation", "keyed", "limit", "queue")
 
     def __init__(
         self,
@@ -102,6 +106,7 @@ class _Request:
         self.keyed = keyed
         self.answer = answer
         self.cancellation = cancellation
+        self.borrowed = False
 
 
 class Reader:
@@ -137,6 +142,8 @@ class Reader:
         self.work_finished = 0
         self._work = b""
         self._runs: Iterator[Run] | None = None
+        # Whether the work at hand may have to be filled by others while it is read.
+        self._blocks = False
         # What came of the last run, and how much of it was handed out.
         self._run = _NOTHING
         self._at = 0
@@ -165,7 +172,33 @@ class Reader:
                 return
             yield Run(listed(keys), values)
 
+    def may_block(self, work: bytes) -> bool:
+        """Return whether a piece of work may have to be filled by others while it is read.
+
+        So may what is no plain file, such as a pipe. What is not there is told at once.
+        """
+        try:
+            return not stat.S_ISREG(Path(os.fsdecode(work)).stat().st_mode)
+        except (OSError, ValueError):
+            return False
+
     # -- reading
+
+    def is_ready(self, queue: ElementSource, num_records: Any = 1) -> bool:
+        """Return whether a read would be answered, or wait for its queue, and hold up nobody.
+
+        Args:
+            queue: Where to take work.
+            num_records: How many records at most.
+        """
+        # Who reads holds the lock, maybe for long.
+        if self._busy or not self._lock.acquire(blocking=False):
+            return False
+        try:
+            there = len(self._run.values) - self._at
+            return self._runs is None or there >= int(np.asarray(num_records)) or not self._blocks
+        finally:
+            self._lock.release()
 
     def check_queue(self, queue: Any) -> ElementSource:
         """Return a queue of strings, as the function of that name does."""
@@ -182,6 +215,7 @@ class Reader:
         cancellation: Cancellation | None = None,
         *,
         keyed: bool = True,
+        borrowed: bool = False,
     ) -> None:
         """Make records of one piece of work.
 
@@ -192,13 +226,17 @@ class Reader:
                 0, or with an exception.
             cancellation: Ends the waiting; no record is lost then.
             keyed: Whether keys are wanted; there are none otherwise.
+            borrowed: Whether the calling thread must not be kept where work has to be filled by
+                others: another one goes on then.
         """
         with self._lock:
             busy, self._busy = self._busy, True
             waiter = self._line.add(done, cancellation, (queue, limit, keyed)) if busy else None
         # Without the lock: both run what others gave.
         if waiter is None:
-            self._serve(_Request(queue, limit, done, cancellation, keyed=keyed))
+            request = _Request(queue, limit, done, cancellation, keyed=keyed)
+            request.borrowed = borrowed
+            self._serve(request)
         else:
             waiter.watch()
 
@@ -246,6 +284,11 @@ class Reader:
                 return False
             if not self._take_up(request, arrival.result):
                 return True
+            if request.borrowed and self._blocks:
+                # Who has something else to do does not wait for those who fill a pipe.
+                request.borrowed = False
+                threading.Thread(target=self._serve, args=(request,), daemon=True).start()
+                return False
 
     def _go_on(self, request: _Request, arrival: _Arrival) -> None:
         """Serve a read whose work has come."""
@@ -273,6 +316,7 @@ class Reader:
 
     def _begin(self, work: bytes) -> None:
         self._work, self._runs, self._failure = work, self.runs_of(work), None
+        self._blocks = self.may_block(work)
         self.work_started += 1
 
     def _finish(self) -> None:
@@ -386,7 +430,7 @@ class Reader:
             self.work_started, self.work_finished = started, finished
             self.records_produced, self._work = produced, work
             if started > finished:
-                self._runs = self.runs_of(work)
+                self._runs, self._blocks = self.runs_of(work), self.may_block(work)
 
     def _check_serializable(self) -> None:
         if not self.serializable:

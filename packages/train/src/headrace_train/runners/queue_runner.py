@@ -233,9 +233,7 @@ class QueueRunner:
         """Run an operation until its input or the program ends; the body of a thread."""
         ended = False
         try:
-            enqueue = sess.make_callable(op)
-            while coord is None or not coord.should_stop():
-                enqueue()
+            sess.run_while(op, lambda: coord is None or not coord.should_stop())
         except self._ends:
             ended = True
         except (CancelledError, SessionClosedError) as error:

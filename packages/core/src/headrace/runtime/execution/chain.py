@@ -185,6 +185,11 @@ class ChainRun:
             raise
         return True
 
+    @property
+    def at_last(self) -> bool:
+        """Whether it waits for the last thing, if it waits."""
+        return self._at == len(self._chain.links) - 1
+
     def waits(self) -> list[Wait]:
         """Return what it waits for; for messages."""
         at = self._at

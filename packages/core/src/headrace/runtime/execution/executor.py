@@ -27,17 +27,21 @@ from headrace.runtime.execution.step import Step
 from headrace.runtime.transfers.rendezvous import LocalRendezvous
 
 
-class Run(Protocol):
-    """A run of a plan that can be left where it waits."""
-
-    def advance(self) -> bool:
-        """Run until the end, or until something has to be waited for; return whether it ended."""
+class Waiting(Protocol):
+    """What waits in a step."""
 
     def abort(self, reason: BaseException) -> None:
         """End the run where it waits: its step was cancelled."""
 
     def waits(self) -> list[Wait]:
         """Return what it waits for; for messages."""
+
+
+class Run(Waiting, Protocol):
+    """A run of a plan that can be left where it waits."""
+
+    def advance(self) -> bool:
+        """Run until the end, or until something has to be waited for; return whether it ended."""
 
 
 def execute(plan: Plan, step: Step) -> None:
@@ -50,7 +54,7 @@ def execute(plan: Plan, step: Step) -> None:
     context = None
     if contexts:
         # Mostly there is one, and for each step.
-        context = contexts[0]() if len(contexts) == 1 else _active(plan)
+        context = contexts[0]() if len(contexts) == 1 else active(plan)
     if context is None:
         _run(plan, step)
         return
@@ -58,7 +62,7 @@ def execute(plan: Plan, step: Step) -> None:
         _run(plan, step)
 
 
-def _active(plan: Plan) -> AbstractContextManager[Any]:
+def active(plan: Plan) -> AbstractContextManager[Any]:
     """Return the context in which the devices of a plan run kernels."""
     contexts = [c for c in (make() for make in plan.contexts) if c is not None]
     if len(contexts) == 1:
@@ -102,7 +106,7 @@ class StartedRun:
         ended = True
         try:
             if self._plan.contexts:
-                with _active(self._plan):
+                with active(self._plan):
                     ended = self._run.advance()
             else:
                 ended = self._run.advance()
@@ -151,15 +155,15 @@ def _run(plan: Plan, step: Step) -> None:
         if plan.beside is None:
             run_in_order(plan, step, execute)
         else:
-            plan.beside.run(plan, step, execute, _active)
+            plan.beside.run(plan, step, execute, active)
         return
     wakeup = Wakeup()
     run = _begin(plan, step, wakeup.wake, apart=False)
     key = step.cancellation.add(run.abort)
     try:
         while not run.advance():
-            _EXITS.come_first()
-            _wait(run, step, wakeup)
+            come_first()
+            wait_for(run, step, wakeup)
     except BaseException as error:
         # After an interrupt nothing may wait on: it would take from a queue what nobody gets.
         step.cancellation.cancel(CancelledError(f"the step was interrupted: {error!r}"))
@@ -168,7 +172,7 @@ def _run(plan: Plan, step: Step) -> None:
         step.cancellation.discard(key)
 
 
-def _wait(run: Run, step: Step, wakeup: Wakeup) -> None:
+def wait_for(run: Waiting, step: Step, wakeup: Wakeup) -> None:
     """Wait until a run can go on; let the watch know when that takes long."""
     wait, watch = step.wait, step.watch
     if watch is None:
@@ -181,7 +185,7 @@ def _wait(run: Run, step: Step, wakeup: Wakeup) -> None:
 
 
 def _stuck(frame: FrameType) -> Cancellation | None:
-    """Return the flag of the step for which a frame of ``_wait`` waits.
+    """Return the flag of the step for which a frame of ``wait_for`` waits.
 
     None where it waits for more than queues and the like: another task, or the program's own code,
     may still be at work on it.
@@ -195,4 +199,5 @@ def _stuck(frame: FrameType) -> Cancellation | None:
     return step.cancellation if all(describes(wait.resource) for wait in waits) else None
 
 
-_EXITS = Exits(_wait.__code__, _stuck)
+_EXITS = Exits(wait_for.__code__, _stuck)
+come_first = _EXITS.come_first

@@ -27,11 +27,13 @@ class Step:
         wait: How the thread that runs the step waits to be woken: the ``wait`` of the rendezvous,
             unless a blocking kernel puts another one there. It does where what it waits for goes
             on only when somebody calls it.
+        borrowed: Whether the thread that is at work for it right now has something else to do,
+            for which others may wait: kernels do not keep it for long.
     """
 
     __slots__ = (
-        *("cancellation", "feeds", "fetches", "id", "invocation", "rendezvous", "wait"),
-        "watch",
+        *("borrowed", "cancellation", "feeds", "fetches", "id", "invocation", "rendezvous"),
+        *("wait", "watch"),
     )
 
     def __init__(
@@ -51,11 +53,14 @@ class Step:
         self.cancellation = cancellation
         self.invocation = invocation
         self.watch = watch
+        self.borrowed = False
         self.wait: Callable[[Wakeup, float | None], bool] = rendezvous.wait
 
     def with_cancellation(self, cancellation: Cancellation) -> Step:
         """Return the same run as a kernel sees it that is cancelled through another flag."""
-        return Step(self.id, (), 0, self.rendezvous, cancellation, self.invocation)
+        made = Step(self.id, (), 0, self.rendezvous, cancellation, self.invocation)
+        made.borrowed = self.borrowed
+        return made
 
 
 def inner_step(node: PlanNode, step: Step, run: Invocation) -> Step:
