@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import headrace as hr
-from headrace.errors import DTypeError, GraphError, ShapeError
+from headrace.errors import ArgumentTypeError, DTypeError, GraphError, ShapeError
 from headrace.graph.spec import TensorSpec, as_shape
 from tests.steps import run_ready
 
@@ -200,6 +200,111 @@ def test_one_trace_for_all_that_fits_a_signature():
         total(hr.ones([2], hr.float64))
     with pytest.raises(GraphError, match="takes 1 tensors by its input_signature, got 2"):
         total(hr.ones([2]), hr.ones([2]))
+
+
+TWO = [hr.TensorSpec([], hr.float32)] * 2
+
+
+def test_what_a_signature_states_is_given_by_name_or_as_data():
+    @hr.function(input_signature=TWO)
+    def less(a, b, c=1.0):
+        return (a - b) * c
+
+    found = run_ready([less(5.0, b=2), less(b=2.0, a=np.float32(5.0)), less(hr.constant(5.0), 2.0)])
+    assert found == [3.0, 3.0, 3.0]
+    # What follows is a constant of the trace.
+    assert run_ready(less(5.0, 2.0, c=2.0)) == 6.0
+
+
+def test_a_list_makes_one_tensor_of_a_signature():
+    @hr.function(input_signature=[hr.TensorSpec(None, hr.int32)] * 2)
+    def repeated(array, repeats):
+        return hr.repeat(array, repeats, 0)
+
+    found = run_ready(repeated(hr.constant([[1, 2], [3, 4]]), [1, 2]))
+    np.testing.assert_array_equal(found, [[1, 2], [3, 4], [3, 4]])
+
+
+@pytest.mark.parametrize(
+    ("call", "match"),
+    [
+        (lambda f: f(c=1.0), "missing a required argument: 'a'"),
+        (lambda f: f(1.0, b=2.0, d=3.0), "unexpected keyword argument 'd'"),
+        (lambda f: f("a", "b"), "argument 0 of 'less' is .* by its input_signature"),
+    ],
+)
+def test_what_a_signature_does_not_take(call, match):
+    @hr.function(input_signature=TWO)
+    def less(a, b):
+        return a - b
+
+    with pytest.raises(ArgumentTypeError, match=match):
+        call(less)
+
+
+def test_fewer_tensors_than_a_signature_has():
+    @hr.function(input_signature=TWO)
+    def less(*several):
+        return several[0]
+
+    with pytest.raises(GraphError, match="takes 2 tensors by its input_signature, got 1"):
+        less(1.0)
+
+
+def test_a_concrete_function_is_one_trace():
+    traces = []
+
+    @hr.function
+    def scaled(x, y, times):
+        traces.append(times)
+        return {"sum": (x + y) * times, "none": None, "more": [x]}
+
+    spec = hr.TensorSpec([None], hr.float32)
+    concrete = scaled.get_concrete_function(spec, y=hr.TensorSpec([], hr.float32), times=3)
+    x, y = hr.constant([1.0, 2.0]), hr.constant(1.0)
+    found = run_ready([concrete(x, y)["sum"], concrete(x, y=y)["more"][0]])
+    np.testing.assert_array_equal(found, [[6.0, 9.0], [1.0, 2.0]])
+    assert traces == [3]
+    assert concrete.name == "scaled"
+    assert [t.dtype for t in concrete.inputs] == [hr.float32, hr.float32]
+    assert {t.graph for t in (*concrete.inputs, *concrete.outputs)} == {concrete.graph}
+    assert concrete.output_dtypes == {"sum": hr.float32, "none": None, "more": [hr.float32]}
+    assert concrete.output_shapes["more"][0].as_list() == [None]
+    assert concrete.structured_outputs["sum"] in concrete.outputs
+    assert repr(concrete) == "<headrace concrete function 'scaled'>"
+
+
+def test_a_concrete_function_of_a_signature_a_method_and_of_nothing():
+    v = hr.Variable(4.0)
+
+    class Model:
+        @hr.function(input_signature=[hr.TensorSpec([], hr.float32, name="x")])
+        def times(self, x):
+            return x * v
+
+    model = Model()
+    concrete = model.times.get_concrete_function()
+    assert run_ready([concrete(x=hr.constant(2.0)), model.times(2.0), concrete(v)]) == [8, 8, 16]
+    assert concrete.captured_inputs == [v.handle]
+    silent = hr.function(lambda: None).get_concrete_function()
+    assert (silent.outputs, silent.structured_outputs) == ([], None)
+    assert isinstance(silent(), hr.Operation)
+
+
+@pytest.mark.parametrize(
+    ("call", "error", "match"),
+    [
+        (lambda f: f(1.0), ArgumentTypeError, "called with tensors alone, got 1.0"),
+        (lambda f: f(), ArgumentTypeError, "takes 1 tensors, x; got 0"),
+        (lambda f: f(x=hr.zeros([2]), y=1), ArgumentTypeError, "got 1, and 'y' besides"),
+        (lambda f: f(hr.zeros([3])), ShapeError, r"has shape \[2\], got \[3\]"),
+        (lambda f: f(hr.zeros([2], hr.int32)), DTypeError, "is float32, got int32"),
+    ],
+)
+def test_what_a_concrete_function_does_not_take(call, error, match):
+    concrete = hr.function(lambda x: x).get_concrete_function(hr.TensorSpec([2], hr.float32))
+    with pytest.raises(error, match=match):
+        call(concrete)
 
 
 def test_methods():

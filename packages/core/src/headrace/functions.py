@@ -185,7 +185,6 @@ from headrace.ops.fourier import fft3d as fft3d
 from headrace.ops.fourier import ifft as ifft
 from headrace.ops.fourier import ifft2d as ifft2d
 from headrace.ops.fourier import ifft3d as ifft3d
-from headrace.ops.function import function as function
 from headrace.ops.functional import foldl as foldl
 from headrace.ops.functional import foldr as foldr
 from headrace.ops.functional import map_fn as map_fn
@@ -421,6 +420,7 @@ from headrace.ops.text_hash import fingerprint as fingerprint
 from headrace.ops.text_hash import string_to_hash_bucket as string_to_hash_bucket
 from headrace.ops.text_hash import string_to_hash_bucket_fast as string_to_hash_bucket_fast
 from headrace.ops.text_hash import string_to_hash_bucket_strong as string_to_hash_bucket_strong
+from headrace.ops.traced_function import function as function
 from headrace.ops.transcendental import acos as acos
 from headrace.ops.transcendental import acosh as acosh
 from headrace.ops.transcendental import asin as asin
