@@ -126,8 +126,8 @@ class Program:
 
     def _loop(self, form: LoopForm, share: Share) -> Rounds | str:
         # lazy: few programs are bodies of loops
-        from headrace_cpu.rounds.body import Later, Unfit
-        from headrace_cpu.rounds.loop import LoopProgram
+        from headrace_cpu.loops.body import Later, Unfit
+        from headrace_cpu.loops.loop_program import LoopProgram
 
         given = self.region, self.items, self._values, self._places, form
         self._loops_wait = False
@@ -315,7 +315,7 @@ class Program:
         if self._compilation is None or not self._compilation.done:
             return share.lent(call)
         # lazy: few programs have loops, and the first runs no kernels
-        from headrace_cpu.rounds.call import LoopCall
+        from headrace_cpu.loops.loop_call import LoopCall
 
         return LoopCall(op, self.region, self.items, self._values, share, call)
 

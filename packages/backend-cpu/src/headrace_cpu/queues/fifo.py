@@ -7,8 +7,8 @@ from typing import final
 
 from headrace import DType, Shape
 from headrace_cpu.queues.elements import Held
-from headrace_cpu.queues.line import Line
 from headrace_cpu.queues.oldest_first import OldestFirst
+from headrace_cpu.queues.slot_fifo import Line
 from headrace_cpu.queues.slots import Slots
 
 

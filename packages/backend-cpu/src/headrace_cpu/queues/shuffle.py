@@ -10,8 +10,8 @@ import numpy as np
 
 from headrace import DType, Shape
 from headrace_cpu.queues.elements import Held
-from headrace_cpu.queues.places import Places
 from headrace_cpu.queues.queue import Queue
+from headrace_cpu.queues.random_slots import Places
 from headrace_cpu.queues.slots import Slots
 
 

@@ -10,8 +10,8 @@ import pytest
 
 import headrace as hr
 from headrace.errors import HeadraceError
-from headrace_cpu.rounds import setting
-from tests.backend_cpu.rounds.one_by_one import round_by_round
+from headrace_cpu.loops import run_layout
+from tests.backend_cpu.loops.one_by_one import round_by_round
 
 pytestmark = pytest.mark.needs("backend-cpu", "autodiff")
 
@@ -125,13 +125,13 @@ def test_the_number_of_rounds_may_be_another_one(name, monkeypatch):
 
 @pytest.mark.parametrize("name", [n for n in BUILDS if n not in ("in an order", "asked")])
 def test_places_are_found_once(name, monkeypatch):
-    settings, begin = [], setting.Setting.__init__
+    settings, begin = [], run_layout.Setting.__init__
 
     def noted(self, *given):
         settings.append(self)
         begin(self, *given)
 
-    monkeypatch.setattr(setting.Setting, "__init__", noted)
+    monkeypatch.setattr(run_layout.Setting, "__init__", noted)
     with hr.Graph().as_default():
         x, order, wanted = made(BUILDS[name])
         with hr.Session(config=hr.Config(**CONFIG)) as session:
@@ -145,14 +145,14 @@ def test_places_are_found_once(name, monkeypatch):
 
 @pytest.mark.parametrize("name", BUILDS)
 def test_nothing_of_a_run_stays(name, monkeypatch):
-    rooms, room = [], setting.room
+    rooms, room = [], run_layout.room
 
     def noted(*given):
         found = room(*given)
         rooms.append(weakref.ref(found))
         return found
 
-    monkeypatch.setattr(setting, "room", noted)
+    monkeypatch.setattr(run_layout, "room", noted)
     given = feeds(4)
     with hr.Graph().as_default():
         x, order, wanted = made(BUILDS[name])
@@ -183,15 +183,15 @@ def test_an_order_that_does_not_fit_is_told():
 
 def test_what_does_not_come_again_is_freed_with_the_run(monkeypatch):
     """At once, and not when cycles are collected: a step would find new pages for its arrays."""
-    settings, begin = [], setting.Setting.__init__
+    settings, begin = [], run_layout.Setting.__init__
 
     def noted(self, *given):
         begin(self, *given)
         settings.append(weakref.ref(self))
 
-    monkeypatch.setattr(setting.Setting, "__init__", noted)
+    monkeypatch.setattr(run_layout.Setting, "__init__", noted)
     # As for what is too large to be kept in one array.
-    monkeypatch.setattr(setting, "room", lambda *given: None)
+    monkeypatch.setattr(run_layout, "room", lambda *given: None)
     with hr.Graph().as_default():
         x, order, wanted = made(scanned)
         with hr.Session(config=hr.Config(**CONFIG)) as session:

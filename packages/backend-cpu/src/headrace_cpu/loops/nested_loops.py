@@ -1,4 +1,4 @@
-"""Loops within rounds: a loop in the body of another one is a call among its calls.
+"""Nested loops: a loop in the body of another one is a call among its calls.
 
 It has tables of its own, and rows of addresses that come again. Where its arguments and its results
 are in a round of the outer loop is put into them as into any other call's words. After its last
@@ -15,6 +15,20 @@ import numpy as np
 
 from headrace import Operation, Tensor
 from headrace.extend.devices import HeldLoop
+from headrace_cpu.loops.body import Body, Unfit
+from headrace_cpu.loops.carried_loops import Counted, Cycle
+from headrace_cpu.loops.columns import Misfit
+from headrace_cpu.loops.driver import (
+    BACK,
+    COUNT,
+    END,
+    ENDED,
+    LAST,
+    ROW,
+    STRIDE,
+    Table,
+    driver_place,
+)
 from headrace_cpu.native.build import build
 from headrace_cpu.native.memory import Array, address
 from headrace_cpu.native.source import KernelSource
@@ -28,20 +42,6 @@ from headrace_cpu.program.instruction import (
     NativeCall,
 )
 from headrace_cpu.program.values import Values, is_native, size_of
-from headrace_cpu.rounds.body import Body, Unfit
-from headrace_cpu.rounds.columns import Misfit
-from headrace_cpu.rounds.cycle import Counted, Cycle
-from headrace_cpu.rounds.driver import (
-    BACK,
-    COUNT,
-    END,
-    ENDED,
-    LAST,
-    ROW,
-    STRIDE,
-    Table,
-    driver_place,
-)
 
 # Words of the block of a loop within: the driver, and the driver's block for the rounds; whether it
 # has begun, the row of the first round and how many there are; the driver's block for the condition

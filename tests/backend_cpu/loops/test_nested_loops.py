@@ -11,8 +11,8 @@ import pytest
 
 import headrace as hr
 from headrace.errors import DeadlineExceededError, HeadraceError
-from headrace_cpu.rounds import call, loop
-from tests.backend_cpu.rounds.one_by_one import round_by_round
+from headrace_cpu.loops import loop_call, loop_program
+from tests.backend_cpu.loops.one_by_one import round_by_round
 
 pytestmark = pytest.mark.needs("backend-cpu", "autodiff")
 
@@ -284,7 +284,7 @@ def test_they_yield_the_same_bits_however_kernels_run(name, config):
 def test_they_go_on_in_the_middle_of_a_round(name, many, monkeypatch):
     build = LOOPS[name][0]
     wanted = one_by_one(build, EXACT)
-    for module in (call, loop):
+    for module in (loop_call, loop_program):
         monkeypatch.setattr(module, "FIRST_BEGUN", many)
         # As many in each slice, however long they took.
         monkeypatch.setattr(module, "perf_counter", lambda: 0.0)

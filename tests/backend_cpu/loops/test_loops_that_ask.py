@@ -10,8 +10,8 @@ import pytest
 
 import headrace as hr
 from headrace.errors import DeadlineExceededError, HeadraceError
-from headrace_cpu.rounds import cycle, loop
-from tests.backend_cpu.rounds.one_by_one import round_by_round
+from headrace_cpu.loops import carried_loops, loop_program
+from tests.backend_cpu.loops.one_by_one import round_by_round
 
 pytestmark = pytest.mark.needs("backend-cpu", "autodiff")
 
@@ -264,7 +264,9 @@ def test_a_condition_that_is_nan_is_false():
 @pytest.mark.parametrize("many", [1, 2, 3, 1000])
 @pytest.mark.parametrize("name", ["power iteration", "three rounds back", "newton"])
 def test_loops_run_in_slices_of_any_length(name, many, monkeypatch):
-    monkeypatch.setattr(loop.LoopProgram, "slice", lambda self, left: min(many, left or many))
+    monkeypatch.setattr(
+        loop_program.LoopProgram, "slice", lambda self, left: min(many, left or many)
+    )
     build, _ = LOOPS[name]
     alike(runs(build, EXACT, XS)[0], by_rounds(build, EXACT, XS))
 
@@ -272,7 +274,7 @@ def test_loops_run_in_slices_of_any_length(name, many, monkeypatch):
 @pytest.mark.parametrize("likely", [1, 2, 5])
 @pytest.mark.parametrize("name", ["power iteration", "three rounds back", "newton", "doubles"])
 def test_loops_that_keep_run_in_parts_of_any_length(name, likely, monkeypatch):
-    monkeypatch.setattr(loop, "_LIKELY", likely)
+    monkeypatch.setattr(loop_program, "_LIKELY", likely)
     build, _ = LOOPS[name]
     found, told = runs(build, EXACT, XS, wrt=True)
     alike(found, by_rounds(build, EXACT, XS, wrt=True))
@@ -282,8 +284,8 @@ def test_loops_that_keep_run_in_parts_of_any_length(name, likely, monkeypatch):
 @pytest.mark.parametrize("likely", [1, 3, 16])
 @pytest.mark.parametrize("name", LOOPS)
 def test_what_is_large_runs_so_too(name, likely, monkeypatch):
-    monkeypatch.setattr(cycle, "_LARGE_ASKED_BYTES", -1)
-    monkeypatch.setattr(loop, "_LIKELY", likely)
+    monkeypatch.setattr(carried_loops, "_LARGE_ASKED_BYTES", -1)
+    monkeypatch.setattr(loop_program, "_LIKELY", likely)
     build, way = LOOPS[name]
     found, told = runs(build, EXACT, XS)
     alike(found, by_rounds(build, EXACT, XS))

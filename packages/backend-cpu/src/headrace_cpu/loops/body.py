@@ -1,4 +1,4 @@
-"""The body of a loop, read as what it is for all rounds at once.
+"""The body of a loop, read as what it is for all iterations at once.
 
 What is computed are instructions, which only have to be told where tensors are. Everything else has
 to be something of which that is known before the first round: an item of a list that the loop

@@ -1,4 +1,4 @@
-"""One run of a loop: its rows of addresses, its slices, and what comes of it."""
+"""One run of a loop: its rows of addresses, its slices of iterations, and what comes of it."""
 
 from __future__ import annotations
 
@@ -9,14 +9,14 @@ import numpy as np
 
 from headrace import Tensor
 from headrace.extend.kernels import ListValue
-from headrace_cpu.rounds.body import Body
-from headrace_cpu.rounds.columns import Fixed
-from headrace_cpu.rounds.driver import Turns
-from headrace_cpu.rounds.setting import Setting
-from headrace_cpu.rounds.source import Source
+from headrace_cpu.loops.body import Body
+from headrace_cpu.loops.columns import Fixed
+from headrace_cpu.loops.driver import Turns
+from headrace_cpu.loops.run_arrays import Source
+from headrace_cpu.loops.run_layout import Setting
 
 if TYPE_CHECKING:
-    from headrace_cpu.rounds.loop import Instance, LoopProgram
+    from headrace_cpu.loops.loop_program import Instance, LoopProgram
 
 # So many rounds have their addresses written down at once.
 _MOST_ROUNDS = 4096

@@ -1,4 +1,4 @@
-"""Calls of loops: a loop among a program's operations, without an executor around its rounds.
+"""Calls of loops: a loop among a program's operations, without an executor around its iterations.
 
 Where nothing is kept and no list is read, a run has nothing to do but say where the arguments are
 and where the results go. Everything else runs as ever: the first runs, whose kernels are not there
@@ -16,17 +16,17 @@ import numpy as np
 
 from headrace import Operation, Tensor
 from headrace.extend.devices import Region, current_cancellation, moved
+from headrace_cpu.loops.body import Later, Unfit
+from headrace_cpu.loops.columns import Misfit, solid
+from headrace_cpu.loops.driver import PAUSED
+from headrace_cpu.loops.loop_program import FIRST_BEGUN, SLICE_S, loop_within, parts_of, read_in
+from headrace_cpu.loops.nested_loops import Binding, LoopWithin, within_place
 from headrace_cpu.native.compiler import KernelError
 from headrace_cpu.native.memory import Array, address
 from headrace_cpu.native.threads import Share
 from headrace_cpu.program.instruction import Addresses
 from headrace_cpu.program.schedule import Item
 from headrace_cpu.program.values import Values
-from headrace_cpu.rounds.body import Later, Unfit
-from headrace_cpu.rounds.columns import Misfit, solid
-from headrace_cpu.rounds.driver import PAUSED
-from headrace_cpu.rounds.loop import FIRST_BEGUN, SLICE_S, loop_within, parts_of, read_in
-from headrace_cpu.rounds.within import Binding, LoopWithin, within_place
 
 Call = Callable[..., Any]
 

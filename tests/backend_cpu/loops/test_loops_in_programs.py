@@ -11,8 +11,8 @@ import pytest
 import headrace as hr
 from headrace.errors import CancelledError
 from headrace.extend.kernels import ListValue, MissingItems
-from headrace_cpu.rounds.call import KeepingRuns, LoopCall
-from tests.backend_cpu.rounds.one_by_one import round_by_round
+from headrace_cpu.loops.loop_call import KeepingRuns, LoopCall
+from tests.backend_cpu.loops.one_by_one import round_by_round
 
 pytestmark = pytest.mark.needs("backend-cpu", "autodiff")
 

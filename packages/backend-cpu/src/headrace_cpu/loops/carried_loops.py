@@ -1,4 +1,4 @@
-"""Loops of which no round needs anything but what the round before has made.
+"""Loops whose iterations need nothing but what the iteration before has made.
 
 Where nothing is kept and nothing is picked by a counter, the rows of addresses come again and
 again: the first rounds read what the loop was given, and all others what was made before, in two
@@ -17,14 +17,14 @@ import numpy as np
 
 from headrace import Tensor
 from headrace.extend.kernels import ListValue
+from headrace_cpu.loops.body import Body, Pick
+from headrace_cpu.loops.columns import Misfit, solid
+from headrace_cpu.loops.driver import Turns
 from headrace_cpu.native.memory import Array, address, allocate
 from headrace_cpu.program.values import Home, is_native, size_of
-from headrace_cpu.rounds.body import Body, Pick
-from headrace_cpu.rounds.columns import Misfit, solid
-from headrace_cpu.rounds.driver import Turns
 
 if TYPE_CHECKING:
-    from headrace_cpu.rounds.loop import Instance, LoopProgram
+    from headrace_cpu.loops.loop_program import Instance, LoopProgram
 
 # What a run hands back is copied. More than that is handed on as it is, by the other kind of run.
 _LARGE_BYTES = 1 << 16

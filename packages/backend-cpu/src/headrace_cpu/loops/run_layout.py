@@ -1,4 +1,4 @@
-"""The setting of a run of a loop: where everything is in each round, and what comes of it.
+"""The layout of a run: where everything is in each iteration of a loop, and what comes of it.
 
 A step mostly runs a loop as the step before did: the same rounds on arrays of the same shapes, some
 of which lie elsewhere. So a setting is kept and comes again. What has an address of its own in each
@@ -17,9 +17,8 @@ import numpy as np
 
 from headrace import Tensor
 from headrace.extend.kernels import ListValue, MissingItems, StackedItems, Swapped
-from headrace_cpu.program.values import size_of
-from headrace_cpu.rounds.body import Body, Made, Pick
-from headrace_cpu.rounds.columns import (
+from headrace_cpu.loops.body import Body, Made, Pick
+from headrace_cpu.loops.columns import (
     SMALL_BYTES,
     Column,
     Counting,
@@ -32,7 +31,8 @@ from headrace_cpu.rounds.columns import (
     shaped,
     solid,
 )
-from headrace_cpu.rounds.source import Source
+from headrace_cpu.loops.run_arrays import Source
+from headrace_cpu.program.values import size_of
 
 _ALL = slice(None)
 

@@ -14,9 +14,8 @@ import headrace as hr
 from headrace.errors import DeadlineExceededError, HeadraceError
 from headrace.runtime.control_flow import device_loops as rounds
 from headrace.runtime.control_flow.device_loops import LoopRunner
-from headrace_cpu.rounds import columns
-from headrace_cpu.rounds import run as one_run
-from tests.backend_cpu.rounds.one_by_one import round_by_round
+from headrace_cpu.loops import columns, loop_run
+from tests.backend_cpu.loops.one_by_one import round_by_round
 
 pytestmark = pytest.mark.needs("backend-cpu", "autodiff")
 
@@ -539,7 +538,7 @@ def test_a_first_run_goes_on_at_one_go_when_its_kernels_are_there(
     "name", ["numbers of the round", "whole numbers", "scan", "swapped", "the one before"]
 )
 def test_loops_run_in_slices_of_any_length(name, many, by_rounds, monkeypatch):
-    monkeypatch.setattr(one_run, "_MOST_ROUNDS", many)
+    monkeypatch.setattr(loop_run, "_MOST_ROUNDS", many)
     build = LOOPS[name][0]
     alike(runs(build, EXACT, wrt=True)[0], by_rounds(build, EXACT, wrt=True))
 

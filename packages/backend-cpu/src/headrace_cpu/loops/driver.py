@@ -1,4 +1,4 @@
-"""The driver: one kernel that makes all calls of many rounds of a loop.
+"""The driver: one kernel that makes all calls of many iterations of a loop.
 
 What a round calls is a table of functions and their words. What changes from round to round is
 where tensors are, which is known before the first round: a matrix of addresses, a row for each

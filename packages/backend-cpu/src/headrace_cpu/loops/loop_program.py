@@ -1,4 +1,4 @@
-"""Loops run at one go: what is set up before the first round, and the slices of rounds."""
+"""Programs of loops: what is set up before the first iteration, and the slices of iterations."""
 
 from __future__ import annotations
 
@@ -8,18 +8,18 @@ from typing import Any, final
 
 from headrace import Operation, Tensor
 from headrace.extend.devices import HeldLoop, LoopForm, LoopingProgram, Region
+from headrace_cpu.loops.body import Body, Later, Unfit, read
+from headrace_cpu.loops.carried_loops import Cycle, CycleRun
+from headrace_cpu.loops.columns import Misfit
+from headrace_cpu.loops.driver import Table, Turns, driver
+from headrace_cpu.loops.loop_run import LoopRun, Placed
+from headrace_cpu.loops.nested_loops import LoopWithin
 from headrace_cpu.native.memory import Array, address
 from headrace_cpu.native.threads import Share
 from headrace_cpu.program.instruction import Addresses, Bound, Instruction
 from headrace_cpu.program.lifetimes import Places
 from headrace_cpu.program.schedule import Item
 from headrace_cpu.program.values import Home, Values
-from headrace_cpu.rounds.body import Body, Later, Unfit, read
-from headrace_cpu.rounds.columns import Misfit
-from headrace_cpu.rounds.cycle import Cycle, CycleRun
-from headrace_cpu.rounds.driver import Table, Turns, driver
-from headrace_cpu.rounds.run import LoopRun, Placed
-from headrace_cpu.rounds.within import LoopWithin
 
 # A slice should take so long: it cannot be interrupted. The first one is short, as nobody knows yet
 # how long a round takes.

@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 import headrace as hr
-from headrace_cpu.queues import RandomShuffleQueue, places
-from headrace_cpu.queues.places import Places
+from headrace_cpu.queues import RandomShuffleQueue, random_slots
+from headrace_cpu.queues.random_slots import Places
 
 
 def one_by_one(numbers, drawn):
@@ -23,11 +23,11 @@ def one_by_one(numbers, drawn):
 @pytest.mark.parametrize("seed", range(3))
 def test_what_leaves_is_what_would_one_by_one(monkeypatch, seed, native):
     if native:
-        places._LOOP.make()
-        assert places._LOOP.address() is not None
+        random_slots._LOOP.make()
+        assert random_slots._LOOP.address() is not None
     else:
-        monkeypatch.setattr(places._LOOP, "_address", None)
-        monkeypatch.setattr(places._LOOP, "_wanted", 1000)
+        monkeypatch.setattr(random_slots._LOOP, "_address", None)
+        monkeypatch.setattr(random_slots._LOOP, "_wanted", 1000)
     rng, held, expected = np.random.default_rng(seed), Places(), []
     for _ in range(200):
         more = rng.integers(0, 1000, rng.integers(0, 200)).tolist()

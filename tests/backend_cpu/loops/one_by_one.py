@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from headrace.runtime.control_flow.device_loops import LoopRunner
-from headrace_cpu.rounds.call import LoopCall
+from headrace_cpu.loops.loop_call import LoopCall
 
 
 def round_by_round(patch):

@@ -1,12 +1,12 @@
-"""Sources: the arrays that each run of a loop has of its own, and the columns that show them."""
+"""Arrays that each run of a loop has of its own, and the columns that show them."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from typing import Any, final
 
+from headrace_cpu.loops.columns import Column
 from headrace_cpu.native.memory import address
-from headrace_cpu.rounds.columns import Column
 
 
 @final

@@ -1,4 +1,4 @@
-"""Columns: where a tensor of a loop's body is in each round.
+"""Columns: where a tensor of a loop's body is in each iteration.
 
 Nothing is copied to make one: they say where values are, or will be, before the first round.
 """

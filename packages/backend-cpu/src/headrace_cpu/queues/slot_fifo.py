@@ -1,4 +1,4 @@
-"""Numbers of places that leave in the order in which they came."""
+"""Numbers of slots that leave in the order in which they came: first in, first out."""
 
 from __future__ import annotations
 

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from headrace_cpu.queues.line import Line
+from headrace_cpu.queues.slot_fifo import Line
 
 
 @pytest.mark.parametrize("seed", range(5))

@@ -1,4 +1,4 @@
-"""Numbers of places, any of which may leave next.
+"""Numbers of slots of which any may leave next, drawn at random.
 
 Who leaves by chance is replaced by the last one, so that each of many that leave at once depends on
 those before it: that is a loop, and in Python it took longer than copying the elements.

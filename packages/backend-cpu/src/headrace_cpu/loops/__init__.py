@@ -1,0 +1,1 @@
+"""Loops of which many iterations run by one call of a native driver."""

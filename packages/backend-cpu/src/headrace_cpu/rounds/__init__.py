@@ -1,1 +1,0 @@
-"""Loops run at one go: all calls of many rounds by one call of the machine."""
