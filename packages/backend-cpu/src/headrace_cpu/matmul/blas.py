@@ -60,6 +60,12 @@ class Matmul:
         return self.transposed_a and not self.transposed_b and self.inner >= many
 
     @property
+    def wide(self) -> bool:
+        """Whether it sums up products of rows to a result that is larger than near caches."""
+        large = self.rows * self.columns >= 1 << 20
+        return large and self.transposed_a and not self.transposed_b
+
+    @property
     def wakes_threads(self) -> bool:
         """Whether it is so large that OpenBLAS would use threads of its own."""
         vector = self.rows == 1 or self.columns == 1

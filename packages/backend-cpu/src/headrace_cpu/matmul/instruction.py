@@ -21,6 +21,7 @@ from headrace_cpu.program.instruction import Addresses, Bound, Instruction, Nati
 
 if TYPE_CHECKING:
     from headrace_cpu.matmul.deep import Deep
+    from headrace_cpu.matmul.outer import Outer
 
 
 def pays_deep(matmul: Matmul, threads: int) -> bool:
@@ -30,6 +31,15 @@ def pays_deep(matmul: Matmul, threads: int) -> bool:
     from headrace_cpu.matmul import deep  # lazy: few products are deep
 
     return deep.pays(matmul, threads)
+
+
+def pays_outer(matmul: Matmul) -> bool:
+    """Whether the kernel that adds few rows to a large matrix is quicker than others."""
+    if not matmul.wide:
+        return False
+    from headrace_cpu.matmul import outer  # lazy: few matrices are that large
+
+    return outer.pays(matmul)
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,6 +67,7 @@ class _Way(Enum):
     STREAMED = "a kernel for few rows and a large matrix"
     PANELS = "a kernel for many columns"
     DEEP = "a kernel for a small result of much"
+    OUTER = "a kernel that adds few rows to a large matrix"
     DOUBLE = "a kernel for float64"
     SHARED = "BLAS, by several threads of the pool"
     BLAS = "BLAS"
@@ -116,6 +127,8 @@ class MatmulInstruction(Instruction):
             self.scratch = self._panels.scratch(threads)
         elif self._way is _Way.DEEP:
             self.scratch = self._deep.scratch(self._deep.threads(threads))
+        elif self._way is _Way.OUTER:
+            self.scratch = self._outer.scratch(threads)
         elif self._way is _Way.DOUBLE:
             self.scratch = self._double.scratch(self._double.threads(threads))
 
@@ -138,6 +151,8 @@ class MatmulInstruction(Instruction):
             return _Way.STREAMED
         if self.rate is None and panels.pays(matmul) and not handed_out:
             return _Way.PANELS
+        if self.rate is not None and pays_outer(matmul):
+            return _Way.OUTER
         if pays_deep(matmul, threads):
             return _Way.DEEP
         if double.pays(matmul):
@@ -162,6 +177,12 @@ class MatmulInstruction(Instruction):
         return Deep(self.matmul, self.rate is not None)
 
     @property
+    def _outer(self) -> Outer:
+        from headrace_cpu.matmul.outer import Outer  # lazy: few matrices are that large
+
+        return Outer(self.matmul)
+
+    @property
     def _double(self) -> Double:
         return Double(self.matmul, self.rate is not None)
 
@@ -170,6 +191,8 @@ class MatmulInstruction(Instruction):
             return self._panels.source()
         if self._way is _Way.DEEP:
             return self._deep.source()
+        if self._way is _Way.OUTER:
+            return self._outer.source()
         if self._way is _Way.DOUBLE:
             return self._double.source()
         if self._way is _Way.SHARED:

@@ -11,7 +11,7 @@ from headrace import Operation, Tensor
 from headrace.extend.records import dataclass
 from headrace_cpu.matmul import narrow, panels, streamed
 from headrace_cpu.matmul.blas import Blas, Matmul, loaded_blas
-from headrace_cpu.matmul.instruction import MatmulInstruction, Rate, pays_deep
+from headrace_cpu.matmul.instruction import MatmulInstruction, Rate, pays_deep, pays_outer
 from headrace_cpu.program.instruction import Instruction
 from headrace_cpu.program.matches import Matches
 from headrace_cpu.program.matching import Candidate
@@ -45,7 +45,8 @@ def _update(candidate: Candidate, *, uneven_only: bool) -> Instruction | None:
     if found is None or blas is None:
         return None
     matmul, threads = found.matmul, candidate.settings.threads
-    if uneven_only and not (narrow.pays(matmul) or pays_deep(matmul, threads)):
+    own = narrow.pays(matmul) or pays_outer(matmul) or pays_deep(matmul, threads)
+    if uneven_only and not own:
         return None
     return found.instruction(blas, candidate.settings)
 
