@@ -118,6 +118,20 @@ def test_who_makes_room_goes_on(short_s, made):
     assert isinstance(loop.raised, CancelledError)
 
 
+def test_nobody_is_kept_for_long(monkeypatch, made):
+    monkeypatch.setattr(repeated_runs, "SHORT_S", 60.0)
+    monkeypatch.setattr(repeated_runs, "_LONGEST_S", 60.0)
+    monkeypatch.setattr(repeated_runs, "BORROWED_S", -1.0)
+    queue = hr.FIFOQueue(3, hr.int64, [[]])
+    take = queue.dequeue()
+    with hr.Session() as session:
+        put, _ = counted(session, queue)
+        loop = Loop(session, put)
+        assert [session.run(take) for _ in range(100)] == list(range(1, 101))
+        loop.end(session, queue)
+    assert made[0].gone_on == 0
+
+
 def test_the_condition_is_asked_once_for_each_run(short_s, made):
     queue = hr.FIFOQueue(2, hr.int64, [[]])
     take = queue.dequeue()

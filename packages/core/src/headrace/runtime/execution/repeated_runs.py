@@ -31,6 +31,9 @@ from headrace.runtime.execution.step import Step
 
 # A run of a reader that reads, checks and parses some hundred records takes a quarter of that.
 SHORT_S: Final = 0.0005
+# For how long a thread goes on with runs, where there is room for many, before it gets back to what
+# it is there for: the first thread does the rest beside it.
+BORROWED_S: Final = 0.002
 # Of how many runs the last ones count, about; a run that took many times longer counts as long.
 _RUNS = 8
 _LONGEST_S = 4 * SHORT_S
@@ -184,15 +187,15 @@ class RepeatedRuns:
                 return False
             with active(self._plan):
                 # What has come ends the run.
-                ended = run.advance()
+                ended, last = run.advance(), time.perf_counter() + BORROWED_S
                 while ended:
                     self._run = None
-                    if not self._is_ready():
+                    began = time.perf_counter()
+                    if began > last or not self._is_ready():
                         return False
                     if not self._condition():
                         self._over = True
                         return False
-                    began = time.perf_counter()
                     run = self._begin()
                     self.gone_on += 1
                     # Where it waits, somebody else may be at work on it from then on.
