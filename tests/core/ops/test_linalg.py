@@ -299,3 +299,18 @@ def test_vectors_of_other_shapes_are_refused_in_a_step(executor, sizes, known, m
         pytest.raises(hr.errors.InvalidArgumentError, match=match),
     ):
         session.run(hr.cross(x, y), {x: np.ones(sizes[0]), y: np.ones(sizes[1])})
+
+
+def test_shorter_diagonals_of_unknown_lengths_are_lengthened() -> None:
+    def fed(values: list[float]) -> hr.Tensor:
+        return hr.placeholder_with_default(np.float64(values), [None])
+
+    parts = fed([2, 1, 4]), fed([1, 3, 2, 2]), fed([1, -1, 1])
+    whole = fed([2, 1, 4, 0]), fed([1, 3, 2, 2]), fed([0, 1, -1, 1])
+    rhs = fed([1, 2, 3, 4])
+    found = [hr.linalg.tridiagonal_solve(each, rhs, "sequence") for each in (parts, whole)]
+    with hr.Session() as session:
+        short, full = session.run(found)
+    np.testing.assert_array_equal(short, full)
+    with pytest.raises(ShapeError, match="the ranks of diagonals must be known"):
+        hr.linalg.tridiagonal_solve([hr.placeholder(hr.float64)] * 3, rhs, "sequence")

@@ -271,3 +271,9 @@ def test_parts_of_one_length_have_a_known_shape(lengths):
     known = None if list(lengths) == [1, 2] else lengths[0]
     assert array.read(0).shape.as_list() == [known, 2]
     assert run_ready(array.read(0)).tolist() == whole[: lengths[0]].tolist()
+
+
+def test_strings_that_were_not_written_are_empty() -> None:
+    array = hr.TensorArray(hr.string, 2, element_shape=[2]).write(1, ["a", "b"])
+    assert run_ready(array.read(0)).tolist() == [b"", b""]
+    assert run_ready(array.stack()).tolist() == [[b"", b""], [b"a", b"b"]]

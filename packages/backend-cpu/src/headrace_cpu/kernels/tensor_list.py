@@ -40,7 +40,11 @@ def _missing(context: Any, index: int, zeros: Any) -> Any:
     """Return what a missing item reads as."""
     if zeros is None:
         raise InvalidInputError(f"item {index} of the list was read before it was set")
-    return context.xp.zeros(_shape(zeros), _dtype(context))
+    dtype = _dtype(context)
+    if np.dtype(dtype).kind == "O":
+        # Zeros of strings are empty ones.
+        return np.full(_shape(zeros), b"", object)
+    return context.xp.zeros(_shape(zeros), dtype)
 
 
 def _dtype(context: Any) -> Any:

@@ -17,6 +17,7 @@ from headrace.graph.scopes import name_scope
 from headrace.graph.spec import TensorSpec
 from headrace.graph.tensor import Tensor
 from headrace.ops.array import concat, expand_dims, squeeze
+from headrace.ops.array import shape as shape_of
 from headrace.ops.constant import zeros_like
 from headrace.ops.declare import Spec, op
 from headrace.ops.decompositions import square_shape
@@ -143,15 +144,10 @@ def _tridiagonal(diagonals: Any, form: str, label: str) -> Tensor:
         above, main, below = (convert_to_tensor(part) for part in diagonals)
         if any(part.shape.rank == 0 for part in (above, main, below)):
             raise ShapeError(f"{label}: diagonals must be vectors, got a scalar")
-        n = main.spec.shape[-1] if main.shape.rank else None
-        if n is None:
-            raise ShapeError(f"{label}: the length of the main diagonal must be known")
-        above = (
-            above if above.spec.shape[-1] == n else concat([above, zeros_like(main[..., :1])], -1)
-        )
-        below = (
-            below if below.spec.shape[-1] == n else concat([zeros_like(main[..., :1]), below], -1)
-        )
+        if any(part.shape.rank is None for part in (above, main, below)):
+            raise ShapeError(f"{label}: the ranks of diagonals must be known")
+        above = concat([above, _lacking(above, main)], -1)
+        below = concat([_lacking(below, main), below], -1)
     elif form == "compact":
         whole = convert_to_tensor(diagonals)
         if whole.shape.rank is not None and (
@@ -166,6 +162,14 @@ def _tridiagonal(diagonals: Any, form: str, label: str) -> Tensor:
             f"{label}: diagonals_format must be compact, sequence or matrix, got {shown(form)}"
         )
     return _shifted(above, 1) + diagonal_matrix(main) + _shifted(below, -1)
+
+
+def _lacking(part: Tensor, main: Tensor) -> Tensor:
+    """Return zeros for what a vector beside the main diagonal is shorter: one element, or none."""
+    known = part.spec.shape[-1], main.spec.shape[-1]
+    if None not in known:
+        return zeros_like(main[..., : int(known[0] != known[1])])
+    return zeros_like(main[..., : shape_of(main)[-1] - shape_of(part)[-1]])
 
 
 def _shifted(x: Tensor, by: int) -> Tensor:

@@ -145,7 +145,8 @@ def py_func(
         name: The name of the operation.
 
     Returns:
-        A tensor, a list of tensors where ``Tout`` is a list, or the operation where it is empty.
+        A tensor, a list of tensors where ``Tout`` is a list, or the operation where it is empty
+        and ``stateful`` is set.
         Shapes are unknown; there is no gradient, but ``hr.custom_gradient`` can give one.
 
     Raises:
@@ -161,7 +162,8 @@ def py_func(
     _FUNCTIONS[token] = holder
     _OWNERS.setdefault(get_default_graph().outermost, []).append(holder)
     if not types:
-        return _call_effect(token, items(inp, "inp"), name=name or "PyFunc")
+        called = _call_effect(token, items(inp, "inp"), name=name or "PyFunc")
+        return called if stateful else []
     call = _call if stateful else _call_stateless
     outputs = call(token, types, items(inp, "inp"), name=name or "PyFunc")
     return outputs if listed else outputs[0]

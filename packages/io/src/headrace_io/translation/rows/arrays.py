@@ -179,6 +179,25 @@ def _reverse(node: Any) -> Any:
     return hr.reverse(node.tensor(0), axes) if axes else hr.identity(node.tensor(0))
 
 
+@ROWS.add("Bucketize")
+def _bucketize(node: Any) -> Any:
+    x = node.tensor(0)
+    # The op holds its boundaries in float32, and compares them as they are.
+    edges = hr.cast(hr.constant(list(node.attr("boundaries", ())), hr.float32), hr.float64)
+    flat = hr.reshape(hr.cast(x, hr.float64), [-1])
+    return hr.reshape(hr.searchsorted(edges, flat, side="right"), hr.shape(x))
+
+
+@ROWS.add("MirrorPadGrad")
+def _mirror_pad_grad(node: Any) -> Any:
+    dy, paddings = node.tensor(0), node.tensor(1)
+    # Of as many elements as were padded; their values do not matter.
+    x = hr.zeros(hr.shape(dy) - hr.cast(hr.reduce_sum(paddings, 1), hr.int32), dy.dtype)
+    padded = hr.pad(x, known_or_tensor(node, 1), mode=node.text("mode"))
+    (found,) = hr.gradients(padded, [x], grad_ys=[dy])
+    return found
+
+
 @ROWS.add("ReverseV2")
 def _reverse_v2(node: Any) -> Any:
     return hr.reverse(node.tensor(0), known_or_tensor(node, 1))

@@ -11,6 +11,13 @@ from headrace_io.translation.rows.elementwise import same
 ROWS = TranslationTable()
 
 ROWS.call("MatMul", hr.matmul, "transpose_a transpose_b")
+
+
+@ROWS.add("Einsum")
+def _einsum(node: Any) -> Any:
+    return hr.einsum(node.text("equation"), *node.tensors)
+
+
 ROWS.call("SparseMatMul", hr.sparse_matmul, "transpose_a transpose_b a_is_sparse b_is_sparse")
 for _name in ("BatchMatMul", "BatchMatMulV2"):
     ROWS.call(_name, hr.matmul, "adj_x=adjoint_a adj_y=adjoint_b")

@@ -109,12 +109,15 @@ def _sparse_segment(node: Any) -> Any:
 def _broadcast_gradient(node: Any) -> Any:
     left, right = node.tensors
     length = hr.maximum(hr.size(left), hr.size(right))
-    found = []
-    for shape in (left, right):
-        # Missing axes come first, and are of size 1.
-        padded = hr.concat([hr.ones([length - hr.size(shape)], shape.dtype), shape], 0)
-        found.append(hr.cast(hr.reshape(hr.where(hr.equal(padded, 1)), [-1]), shape.dtype))
-    return found
+    # Missing axes come first, and are of size 1.
+    padded = [
+        hr.concat([hr.ones([length - hr.size(shape)], shape.dtype), shape], 0)
+        for shape in (left, right)
+    ]
+    # Nothing is broadcast between equal shapes, whatever their sizes.
+    same = hr.equal(hr.size(left), hr.size(right)) & hr.reduce_all(hr.equal(*padded))
+    chosen = [hr.equal(sizes, 1) & ~same for sizes in padded]
+    return [hr.cast(hr.reshape(hr.where(axes), [-1]), left.dtype) for axes in chosen]
 
 
 @ROWS.add("BroadcastArgs")
