@@ -1,4 +1,4 @@
-"""The kernel that adds products of a few rows to a large matrix, against float64."""
+"""The kernel for products of a few rows that are a large matrix, against float64."""
 
 from __future__ import annotations
 
@@ -49,8 +49,26 @@ def test_updates_are_those_in_float64(size, threads):
         # The counter of turns is as it was after each run.
         for _ in range(3):
             session.run(update, {a: left, b: right})
-        assert f"outer_{rows}x{inner}x{columns}" in session.explain(update).source()
+        assert f"outer_add_{rows}x{inner}x{columns}" in session.explain(update).source()
         np.testing.assert_allclose(session.run(variable), wanted, rtol=0, atol=2e-6 * inner)
+
+
+@pytest.mark.parametrize("threads", [1, 2, 5])
+@pytest.mark.parametrize("size", SIZES, ids=str)
+def test_products_are_those_in_float64_wherever_they_begin(size, threads):
+    rows, columns, inner = size
+    left, right = normal(inner, rows), normal(inner, columns, seed=1)
+    a, b = (hr.placeholder(hr.float32, v.shape) for v in (left, right))
+    product = hr.matmul(a, b, transpose_a=True)
+    wanted = left.T.astype(np.float64) @ right
+    config = hr.Config(compile_after=0, verify=True, threads=threads)
+    with hr.Session(config=config) as session:
+        for y, expected in ((product, wanted), (hr.abs(product), np.abs(wanted))):
+            # What the program gets is memory of its own, and what is inside of the step is not.
+            kept = [session.run(y, {a: left, b: right}) for _ in range(3)]
+            assert f"outer_{rows}x{inner}x{columns}" in session.explain(y).source()
+            for found in kept:
+                np.testing.assert_allclose(found, expected, rtol=0, atol=2e-6 * inner)
 
 
 def test_more_threads_change_no_bit():

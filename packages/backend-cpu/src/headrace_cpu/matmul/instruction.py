@@ -34,10 +34,10 @@ def pays_deep(matmul: Matmul, threads: int) -> bool:
 
 
 def pays_outer(matmul: Matmul) -> bool:
-    """Whether the kernel that adds few rows to a large matrix is quicker than others."""
+    """Whether the kernel for large results of few rows is quicker than others."""
     if not matmul.wide:
         return False
-    from headrace_cpu.matmul import outer  # lazy: few matrices are that large
+    from headrace_cpu.matmul import outer  # lazy: few results are that large
 
     return outer.pays(matmul)
 
@@ -67,7 +67,7 @@ class _Way(Enum):
     STREAMED = "a kernel for few rows and a large matrix"
     PANELS = "a kernel for many columns"
     DEEP = "a kernel for a small result of much"
-    OUTER = "a kernel that adds few rows to a large matrix"
+    OUTER = "a kernel for a large result of few rows"
     DOUBLE = "a kernel for float64"
     SHARED = "BLAS, by several threads of the pool"
     BLAS = "BLAS"
@@ -151,7 +151,7 @@ class MatmulInstruction(Instruction):
             return _Way.STREAMED
         if self.rate is None and panels.pays(matmul) and not handed_out:
             return _Way.PANELS
-        if self.rate is not None and pays_outer(matmul):
+        if pays_outer(matmul):
             return _Way.OUTER
         if pays_deep(matmul, threads):
             return _Way.DEEP
@@ -178,9 +178,9 @@ class MatmulInstruction(Instruction):
 
     @property
     def _outer(self) -> Outer:
-        from headrace_cpu.matmul.outer import Outer  # lazy: few matrices are that large
+        from headrace_cpu.matmul.outer import Outer  # lazy: few results are that large
 
-        return Outer(self.matmul)
+        return Outer(self.matmul, self.rate is not None)
 
     @property
     def _double(self) -> Double:

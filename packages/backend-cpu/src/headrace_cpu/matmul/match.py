@@ -72,12 +72,14 @@ def wants_products(candidate: Candidate) -> bool:
 def make_uneven_matmul(candidate: Candidate) -> Instruction | None:
     """Return a matmul for whose sizes there are kernels of our own.
 
-    These are matmuls of few columns, of few rows with a large matrix, of very many columns, and
-    small ones of very many rows.
+    These are matmuls of few columns, of few rows with a large matrix, of very many columns, small
+    ones of very many rows, and large ones of few.
     """
     matmul, threads = matmul_of(candidate.op), candidate.settings.threads
     assert matmul is not None
-    if narrow.pays(matmul) or streamed.pays(matmul, threads) or pays_deep(matmul, threads):
+    if narrow.pays(matmul) or streamed.pays(matmul, threads):
+        return make_matmul(candidate)
+    if pays_deep(matmul, threads) or pays_outer(matmul):
         return make_matmul(candidate)
     handed_out = _handed_out(candidate.matches, candidate.op.outputs[0])
     return make_matmul(candidate) if panels.pays(matmul) and not handed_out else None
