@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from headrace_mpi.links import doorbell
-from headrace_mpi.links.links import Links, open_links
+from headrace_mpi.shared_memory import doorbell
+from headrace_mpi.shared_memory.links import Links, open_links
 
 NEEDS_FUTEXES = pytest.mark.skipif(
     not doorbell.is_supported(), reason="this system has no futexes that Headrace knows"

@@ -13,7 +13,7 @@ import headrace as hr
 from headrace.errors import InvalidArgumentError
 from headrace_mpi.collectives import boards
 from headrace_mpi.collectives.algorithms import DIRECT_BYTES
-from headrace_mpi.links import memory
+from headrace_mpi.shared_memory import mapped_memory
 from tests.dist_mpi.linked import maps
 from tests.dist_mpi.threaded_ranks import Rank, good, run_ranks
 
@@ -149,7 +149,7 @@ def test_without_memory_for_boards_sums_are_made_in_pieces(
         raise OSError(28, os.strerror(28))
 
     if why == "no memory":
-        monkeypatch.setattr(memory, "make", refuse)
+        monkeypatch.setattr(mapped_memory, "make", refuse)
     else:
         monkeypatch.setattr(boards, "MOST_BYTES", LARGE)
 

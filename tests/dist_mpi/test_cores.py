@@ -7,8 +7,8 @@ import os
 
 import pytest
 
-from headrace_mpi.links import cores
-from headrace_mpi.links.cores import LONGEST_S, LOOK_S, SOON_S, WANTED_S, Elsewhere
+from headrace_mpi.shared_memory import cores
+from headrace_mpi.shared_memory.cores import LONGEST_S, LOOK_S, SOON_S, WANTED_S, Elsewhere
 
 pytestmark = pytest.mark.skipif(
     cores.current_core() < 0, reason="this system does not tell where threads run"

@@ -8,9 +8,9 @@ import time
 import pytest
 
 from headrace.extend.runtime import Wakeup
-from headrace_mpi.links import doorbell
-from headrace_mpi.links.doorbell import Doorbell
-from headrace_mpi.links.links import open_links
+from headrace_mpi.shared_memory import doorbell
+from headrace_mpi.shared_memory.doorbell import Doorbell
+from headrace_mpi.shared_memory.links import open_links
 from tests.dist_mpi.linked import NEEDS_FUTEXES
 
 pytestmark = NEEDS_FUTEXES

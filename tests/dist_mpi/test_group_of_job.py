@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from headrace_mpi.links import doorbell
+from headrace_mpi.shared_memory import doorbell
 
 if TYPE_CHECKING:
     from tests.dist_mpi.conftest import RunProgram

@@ -8,8 +8,8 @@ from collections.abc import Iterator
 import numpy as np
 import pytest
 
-from headrace_mpi.links import leases
-from headrace_mpi.links.leases import Leases
+from headrace_mpi.shared_memory import leases
+from headrace_mpi.shared_memory.leases import Leases
 from headrace_mpi.transport import wire
 from headrace_mpi.transport.wire import Frame, Kind, WireError
 from tests.dist_mpi.linked import NEEDS_FUTEXES, descriptors, maps

@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pytest
 
-from headrace_mpi.links import memory
-from headrace_mpi.links.links import open_links
+from headrace_mpi.shared_memory import mapped_memory
+from headrace_mpi.shared_memory.links import open_links
 from tests.dist_mpi.linked import NEEDS_FUTEXES, Pair, descriptors, maps
 
 if TYPE_CHECKING:
@@ -22,18 +22,18 @@ pytestmark = NEEDS_FUTEXES
 
 
 def test_memory_is_found_by_its_word_and_not_without() -> None:
-    made = memory.make(10_000)
-    found = memory.find(made.address)
+    made = mapped_memory.make(10_000)
+    found = mapped_memory.find(made.address)
     found.view[5] = 7
     found.words[3] = 1 << 50
     assert (made.view[5], made.words[3]) == (7, 1 << 50)
     wrong = made.address._replace(word="00" * 16)
     with pytest.raises(OSError, match="other memory"):
-        memory.find(wrong)
+        mapped_memory.find(wrong)
     with pytest.raises(OSError, match="another size"):
-        memory.find(made.address._replace(nbytes=4096))
+        mapped_memory.find(made.address._replace(nbytes=4096))
     with pytest.raises(FileNotFoundError):
-        memory.find(made.address._replace(descriptor=9999))
+        mapped_memory.find(made.address._replace(descriptor=9999))
     count = maps()
     found.close()
     made.close()
@@ -110,8 +110,8 @@ def test_hosts_and_settings_decide_who_is_linked(monkeypatch: pytest.MonkeyPatch
 
 _DEATH = """
 import os, signal, sys
-from headrace_mpi.links import memory
-made = memory.make(1 << 20)
+from headrace_mpi.shared_memory import mapped_memory
+made = mapped_memory.make(1 << 20)
 print(*made.address, flush=True)
 sys.stdin.readline()
 os.kill(os.getpid(), signal.SIGKILL)
@@ -130,7 +130,9 @@ def test_memory_of_a_killed_process_stays_while_it_is_mapped_and_then_goes() -> 
         assert process.stdout is not None
         pid, descriptor, nbytes, word = process.stdout.readline().split()
         before = shared_kib(), maps()
-        found = memory.find(memory.Address(int(pid), int(descriptor), int(nbytes), word))
+        found = mapped_memory.find(
+            mapped_memory.Address(int(pid), int(descriptor), int(nbytes), word)
+        )
         process.stdin.write("\n")
         process.stdin.flush()
         assert process.wait(20) == -9
@@ -150,7 +152,7 @@ def test_payloads_of_every_size_pass_between_ranks(run_program: RunProgram, shar
         import os
         os.environ["HEADRACE_SHARE_MEMORY"] = "{share}"
         import functools
-        from headrace_mpi.links.links import open_links
+        from headrace_mpi.shared_memory.links import open_links
         from headrace_mpi.membership.members import gather
         links = open_links(world.rank, ["a", "a"], functools.partial(gather, world.comm))
         assert (links is not None) == ({share} == 1)

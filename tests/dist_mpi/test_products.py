@@ -12,8 +12,8 @@ import headrace as hr
 from headrace.errors import AttributeValueError, DTypeError, InvalidArgumentError, ShapeError
 from headrace_mpi.collectives import algorithms, factors, products
 from headrace_mpi.collectives.factors import PASS
-from headrace_mpi.links import memory
 from headrace_mpi.ops import collective as ops
+from headrace_mpi.shared_memory import mapped_memory
 from tests.dist_mpi.threaded_ranks import Rank, good, run_ranks
 
 pytestmark = [
@@ -134,12 +134,12 @@ def test_a_rank_that_cannot_map_the_board_makes_all_hand_pieces_around(
             return session.run(total, feeds), rank.group.boards.usable
 
     expected = good(run_ranks(3, program))
-    found: Any = memory.find
+    found: Any = mapped_memory.find
 
     def refuse(address: Any) -> Any:
         raise OSError
 
-    monkeypatch.setattr(memory, "find", refuse)
+    monkeypatch.setattr(mapped_memory, "find", refuse)
     for (got, usable), (wanted, _) in zip(
         good(run_ranks(3, program, near=True)), expected, strict=True
     ):

@@ -55,7 +55,7 @@ def test_a_payload_larger_than_a_message_of_mpi_comes_in_chunks(run_program: Run
     done = run_program(
         2,
         """
-        import headrace_mpi.transport.channel as module
+        import headrace_mpi.transport.mpi_channel as module
         module.CHUNK_BYTES = 1 << 20
         waiter, got = Wakeup(), []
         transport.on(Kind.TENSOR, lambda source, frame: got.append(frame) or waiter.wake())

@@ -41,7 +41,6 @@ from headrace_mpi.collectives import groups
 from headrace_mpi.flight.forensics import Forensics
 from headrace_mpi.jobs import Jobs, Layout
 from headrace_mpi.launcher.farewell import tell
-from headrace_mpi.links.links import open_links
 from headrace_mpi.membership.deadline import StartDeadline
 from headrace_mpi.membership.loss import Losses
 from headrace_mpi.membership.members import gather, introduce, joint_machine, meet
@@ -50,6 +49,7 @@ from headrace_mpi.membership.survival import CONTINUE, END, Survival, birth, end
 from headrace_mpi.membership.ulfm import failed_ranks
 from headrace_mpi.membership.watch import Watch
 from headrace_mpi.settings import LOST_AFTER, MIN_WORKERS, RESTARTS, SLOW_AFTER, STALL_AFTER
+from headrace_mpi.shared_memory.links import open_links
 from headrace_mpi.steps.client import Client
 from headrace_mpi.steps.rendezvous import Exchange
 from headrace_mpi.steps.runtime import ClusterRuntime

@@ -23,19 +23,19 @@ from headrace.extend.faults import fault_point, name_process
 from headrace_mpi.launcher import launch as launching
 from headrace_mpi.launcher.farewell import tell, tell_segments, write_whole_lines
 from headrace_mpi.launcher.launch import Launch
-from headrace_mpi.links.links import open_links
 from headrace_mpi.membership.abort import AbortHooks
 from headrace_mpi.membership.deadline import StartDeadline
 from headrace_mpi.membership.members import gather
 from headrace_mpi.membership.presence import FirstFailure
 from headrace_mpi.settings import RESTARTS
+from headrace_mpi.shared_memory.links import open_links
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
     from mpi4py import MPI
 
-    from headrace_mpi.links.links import Links
+    from headrace_mpi.shared_memory.links import Links
 
 START_DEADLINE_S = 60.0
 FINALIZE_S = 5.0

@@ -19,8 +19,8 @@ from typing import Any, final
 
 import numpy as np
 
-from headrace_mpi.links import memory
-from headrace_mpi.links.memory import PAGE_BYTES, Address, SharedMemory
+from headrace_mpi.shared_memory import mapped_memory
+from headrace_mpi.shared_memory.mapped_memory import PAGE_BYTES, Address, SharedMemory
 from headrace_mpi.transport.buffers import Array
 
 # How much memory a rank has on boards at most; what is larger travels in pieces.
@@ -163,7 +163,7 @@ class Boards:
             if sum(b.capacity for b in self._own) + total > MOST_BYTES:
                 return None
             try:
-                board = Board(memory.make(PAGE_BYTES + total), self._rank)
+                board = Board(mapped_memory.make(PAGE_BYTES + total), self._rank)
             except OSError:
                 return None
         self._own.append(board)
@@ -179,7 +179,7 @@ class Boards:
                 return None
             try:
                 address = Address(*json.loads(card))
-                board = Board(memory.find(address), self._rank)
+                board = Board(mapped_memory.find(address), self._rank)
             except (OSError, ValueError, TypeError):
                 return None
             self._found[card] = board

@@ -28,7 +28,7 @@ from headrace.errors import (
 from headrace_mpi.collectives.parts import Array, Here, There
 from headrace_mpi.collectives.planning import text_of
 from headrace_mpi.collectives.values import Algorithm, Value
-from headrace_mpi.steps import faults
+from headrace_mpi.steps import remote_errors
 from headrace_mpi.transport.wire import Frame, Kind
 
 if TYPE_CHECKING:
@@ -176,7 +176,7 @@ class Ticket:
             return
         if frame.kind is Kind.COLLECTIVE_FAILED:
             where = self._group.name(rank)
-            self.fail(faults.unpack(frame.payload, where), told_by=rank)
+            self.fail(remote_errors.unpack(frame.payload, where), told_by=rank)
             return
         if frame.iteration != self.digest:
             self._differing.add(rank)
@@ -235,7 +235,7 @@ class Ticket:
         self.error = error
         self._group.finished(self)
         if told_by is None:
-            payload = faults.pack(error)
+            payload = remote_errors.pack(error)
             for rank in self._group.others:
                 self._group.send(rank, self._frame(Kind.COLLECTIVE_FAILED, 0, payload))
         for exchange in self._exchanges.values():

@@ -12,7 +12,7 @@ from headrace_mpi.transport.wire import Frame, Kind
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from headrace_mpi.transport.pool import Job
+    from headrace_mpi.transport.thread_pool import Job
     from headrace_mpi.transport.transport import Transport
 
 # How steps end that have nothing wrong with them.

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from typing import final
 
 from headrace.extend.runtime import Cancellation, Wakeup
-from headrace_mpi.steps.faults import StepAbortedError
+from headrace_mpi.steps.remote_errors import StepAbortedError
 from headrace_mpi.steps.rendezvous import number_of
 from headrace_mpi.transport.transport import Transport
 from headrace_mpi.transport.wire import Frame, Kind

@@ -14,12 +14,12 @@ from headrace.extend.runtime import ContainerSet, Engine, Machine
 from headrace_mpi.flight.forensics import Forensics
 from headrace_mpi.jobs import Layout
 from headrace_mpi.membership.saving import Saving
-from headrace_mpi.steps import faults
+from headrace_mpi.steps import remote_errors
 from headrace_mpi.steps.call import Call
 from headrace_mpi.steps.clocks import Clocks
 from headrace_mpi.steps.order import ClusterOrder
 from headrace_mpi.steps.rendezvous import Exchange, first_step
-from headrace_mpi.transport.pool import Job
+from headrace_mpi.transport.thread_pool import Job
 from headrace_mpi.transport.transport import Transport
 from headrace_mpi.transport.wire import Frame, Kind
 
@@ -215,5 +215,5 @@ class Client:
         return None
 
     def _failed(self, call: Call, rank: int, payload: bytes) -> None:
-        call.fail(faults.unpack(payload, self.where(rank)))
+        call.fail(remote_errors.unpack(payload, self.where(rank)))
         call.answered(rank)

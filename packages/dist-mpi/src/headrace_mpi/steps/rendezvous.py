@@ -37,7 +37,7 @@ from headrace_mpi.transport.bundles import (
     is_bundled,
     unbundle,
 )
-from headrace_mpi.transport.channel import INLINE_BYTES
+from headrace_mpi.transport.mpi_channel import INLINE_BYTES
 from headrace_mpi.transport.transport import Transport
 from headrace_mpi.transport.wire import FLAG_DEAD, Frame, Header, Kind, frame_of
 

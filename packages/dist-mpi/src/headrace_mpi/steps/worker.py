@@ -31,12 +31,12 @@ from headrace.extend.runtime import (
     Step,
 )
 from headrace_mpi.flight.record import clock
-from headrace_mpi.steps import faults, tracing
+from headrace_mpi.steps import remote_errors, tracing
 from headrace_mpi.steps.agreement import Agreement
-from headrace_mpi.steps.faults import StepAbortedError
 from headrace_mpi.steps.registration import Received, read_partitions, unpack_fields
+from headrace_mpi.steps.remote_errors import StepAbortedError
 from headrace_mpi.steps.rendezvous import Exchange, Routes, StepRendezvous, client_of
-from headrace_mpi.transport.pool import Job
+from headrace_mpi.transport.thread_pool import Job
 from headrace_mpi.transport.transport import Transport
 from headrace_mpi.transport.wire import Frame, Kind, frame_of
 
@@ -291,4 +291,4 @@ class _RemoteRun:
 
 
 def _text(error: BaseException) -> Any:
-    return faults.pack(error)
+    return remote_errors.pack(error)

@@ -41,20 +41,20 @@ from typing import TYPE_CHECKING, Any, final
 from headrace.errors import ClusterError
 from headrace.extend.runtime import Wakeup
 from headrace_mpi.flight.record import FlightRecord
-from headrace_mpi.links.cores import Elsewhere
-from headrace_mpi.links.leases import Leases
-from headrace_mpi.links.seats import Seats, seats_on
+from headrace_mpi.shared_memory.active_rings import Seats, seats_on
+from headrace_mpi.shared_memory.cores import Elsewhere
+from headrace_mpi.shared_memory.leases import Leases
 from headrace_mpi.transport import wire
-from headrace_mpi.transport.channel import INLINE_BYTES, Channel
-from headrace_mpi.transport.patience import MIN_NAP_S, Patience, cores
-from headrace_mpi.transport.pool import Job, Pool
+from headrace_mpi.transport.mpi_channel import INLINE_BYTES, Channel
+from headrace_mpi.transport.polling import MIN_NAP_S, Patience, cores
 from headrace_mpi.transport.small_frames import small_frame, small_message
+from headrace_mpi.transport.thread_pool import Job, Pool
 from headrace_mpi.transport.wire import Frame, Header, Kind
 
 if TYPE_CHECKING:
     from mpi4py import MPI
 
-    from headrace_mpi.links.links import Link, Links
+    from headrace_mpi.shared_memory.links import Link, Links
 
 Handler = Callable[[int, Frame], "Job | None"]
 

@@ -1,4 +1,4 @@
-"""A queue of messages from one process to another, in memory that both of them have mapped.
+"""A ring buffer of messages from one process to another, in memory that both have mapped.
 
 One process writes and one reads; each has a count of bytes of its own that only it writes, and that
 the other one looks at. A message is its length in 8 bytes and its bytes, filled up to 8; one that

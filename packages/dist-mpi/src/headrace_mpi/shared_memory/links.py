@@ -15,11 +15,11 @@ from collections import deque
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import final
 
-from headrace_mpi.links import doorbell, memory, ring
-from headrace_mpi.links.doorbell import Doorbell
-from headrace_mpi.links.memory import PAGE_BYTES, Address, SharedMemory
-from headrace_mpi.links.ring import RingReader, RingWriter
 from headrace_mpi.settings import SHARE_MEMORY
+from headrace_mpi.shared_memory import doorbell, mapped_memory, ring_buffer
+from headrace_mpi.shared_memory.doorbell import Doorbell
+from headrace_mpi.shared_memory.mapped_memory import PAGE_BYTES, Address, SharedMemory
+from headrace_mpi.shared_memory.ring_buffer import RingReader, RingWriter
 
 # Where an inbox says on which core its rank is busy, and where its counts begin.
 _CORE_AT = 16
@@ -43,7 +43,7 @@ class _Parts:
     """
 
     def __init__(self, peers: int) -> None:
-        self._stride = _pages(ring.TOTAL_BYTES)
+        self._stride = _pages(ring_buffer.TOTAL_BYTES)
         self._rings_at = _pages(_COUNTS_AT + 9 * peers)
         self.nbytes = self._rings_at + peers * self._stride
         self.bell = slice(0, doorbell.WORDS_BYTES)
@@ -54,7 +54,7 @@ class _Parts:
     def ring(self, view: memoryview, index: int) -> tuple[memoryview, memoryview]:
         """Return the memory of a ring, and of its count."""
         start, count = self._rings_at + index * self._stride, _COUNTS_AT + 8 * index
-        return view[start : start + ring.TOTAL_BYTES], view[count : count + 8]
+        return view[start : start + ring_buffer.TOTAL_BYTES], view[count : count + 8]
 
 
 @final
@@ -265,7 +265,7 @@ def open_links(
         theirs = [r for r, host in enumerate(hosts) if host == hosts[other] and r != other]
         with contextlib.suppress(OSError):
             address = Address(*json.loads(cards[other]))
-            found = memory.find(address)
+            found = mapped_memory.find(address)
             links[other] = Link(address.pid, found, theirs.index(rank), len(theirs))
     return Links(inbox, near, links)
 
@@ -274,6 +274,6 @@ def _inbox(peers: int) -> SharedMemory | None:
     if not doorbell.is_supported():
         return None
     try:
-        return memory.make(_Parts(peers).nbytes)
+        return mapped_memory.make(_Parts(peers).nbytes)
     except OSError:
         return None

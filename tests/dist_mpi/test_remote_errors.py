@@ -14,8 +14,8 @@ from headrace.errors import (
     ResourceExhaustedError,
     UninitializedError,
 )
-from headrace_mpi.steps import faults
-from headrace_mpi.steps.faults import StepAbortedError
+from headrace_mpi.steps import remote_errors
+from headrace_mpi.steps.remote_errors import StepAbortedError
 
 WHERE = "/job:ps/task:0 (rank 0)"
 
@@ -26,7 +26,7 @@ class OwnError(UninitializedError):
 
 def test_an_error_comes_back_as_what_it_was_and_names_its_task() -> None:
     text = "1 variable is not initialized: w\n  in ReadVariable 'read'\n  at train.py:3: w = ..."
-    got = faults.unpack(faults.pack(UninitializedError(text)), WHERE)
+    got = remote_errors.unpack(remote_errors.pack(UninitializedError(text)), WHERE)
     assert type(got) is UninitializedError
     assert str(got).splitlines() == [
         "1 variable is not initialized: w",
@@ -38,7 +38,7 @@ def test_an_error_comes_back_as_what_it_was_and_names_its_task() -> None:
 
 
 def test_a_class_of_a_plugin_comes_back_as_its_nearest_kin() -> None:
-    got = faults.unpack(faults.pack(OwnError("not yet")), WHERE)
+    got = remote_errors.unpack(remote_errors.pack(OwnError("not yet")), WHERE)
     assert type(got) is UninitializedError
 
 
@@ -46,8 +46,8 @@ def test_a_foreign_error_becomes_a_cluster_error_with_its_traceback() -> None:
     try:
         {}["missing"]
     except KeyError as error:
-        data = faults.pack(error)
-    got = faults.unpack(data, WHERE)
+        data = remote_errors.pack(error)
+    got = remote_errors.unpack(data, WHERE)
     assert type(got) is ClusterError
     assert str(got) == f"KeyError: 'missing'\n  on {WHERE}"
     assert '{}["missing"]' in "".join(traceback.format_exception(got))
@@ -55,7 +55,7 @@ def test_a_foreign_error_becomes_a_cluster_error_with_its_traceback() -> None:
 
 @pytest.mark.parametrize("text", ["", "Unable to allocate 4.00 GiB"])
 def test_a_task_without_memory_is_not_a_task_that_is_gone(text: str) -> None:
-    got = faults.unpack(faults.pack(MemoryError(*filter(None, [text]))), WHERE)
+    got = remote_errors.unpack(remote_errors.pack(MemoryError(*filter(None, [text]))), WHERE)
     assert type(got) is ResourceExhaustedError
     assert not isinstance(got, ClusterError)
     assert str(got) == f"{text or 'the memory has no room'}\n  on {WHERE}"
@@ -68,8 +68,8 @@ def test_the_cause_of_a_kernel_error_is_shown() -> None:
         except ZeroDivisionError as error:
             raise ExecutionError("Div failed") from error
     except ExecutionError as error:
-        data = faults.pack(error)
-    got = faults.unpack(data, WHERE)
+        data = remote_errors.pack(error)
+    got = remote_errors.unpack(data, WHERE)
     assert type(got) is ExecutionError
     assert "_ = 1 // 0" in "".join(traceback.format_exception(got))
 
@@ -78,25 +78,27 @@ def test_what_headrace_itself_refused_needs_no_traceback() -> None:
     try:
         raise UninitializedError("located") from UninitializedError("plain")
     except UninitializedError as error:
-        data = faults.pack(error)
-    assert faults.unpack(data, WHERE).__cause__ is None
+        data = remote_errors.pack(error)
+    assert remote_errors.unpack(data, WHERE).__cause__ is None
 
 
 def test_a_consequence_stays_one() -> None:
-    got = faults.unpack(faults.pack(StepAbortedError("the step ended elsewhere")), WHERE)
+    got = remote_errors.unpack(
+        remote_errors.pack(StepAbortedError("the step ended elsewhere")), WHERE
+    )
     assert type(got) is StepAbortedError
 
 
 def test_long_texts_are_cut() -> None:
     error = ExecutionError("\n".join(f"line {i} " + "x" * 5000 for i in range(50)))
-    data = faults.pack(error)
+    data = remote_errors.pack(error)
     assert len(data) < 32 * 1024
-    assert len(str(faults.unpack(data, WHERE)).splitlines()) <= 12
+    assert len(str(remote_errors.unpack(data, WHERE)).splitlines()) <= 12
 
 
 @pytest.mark.parametrize("kind", ["listing", "annotations", "SystemExit", "no such"])
 def test_only_headrace_errors_are_made(kind: str) -> None:
     fields = {"kind": kind, "text": "odd", "trace": "", "consequence": False}
-    got = faults.unpack(json.dumps(fields).encode(), WHERE)
+    got = remote_errors.unpack(json.dumps(fields).encode(), WHERE)
     assert type(got) is ClusterError
     assert isinstance(got, HeadraceError)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import threading
 import time
 
-from headrace_mpi.transport.pool import Pool
+from headrace_mpi.transport.thread_pool import Pool
 from tests.waiting import wait_until
 
 

@@ -8,8 +8,8 @@ from collections.abc import Callable, Iterator
 
 import pytest
 
-from headrace_mpi.links.cores import current_core
-from headrace_mpi.links.seats import BUSY, QUIET_S, TURN_S, Seats, seats_on
+from headrace_mpi.shared_memory.active_rings import BUSY, QUIET_S, TURN_S, Seats, seats_on
+from headrace_mpi.shared_memory.cores import current_core
 from tests.dist_mpi.linked import NEEDS_FUTEXES, Pair
 
 LOOK_S = 1e-5
@@ -94,7 +94,7 @@ def read(
     monkeypatch: pytest.MonkeyPatch, rings: Rings, seats: int, seconds: float
 ) -> list[tuple[float, set[int]]]:
     """Read for so long, and return whose messages came each time, and when."""
-    monkeypatch.setattr("headrace_mpi.links.seats.time", rings)
+    monkeypatch.setattr("headrace_mpi.shared_memory.active_rings.time", rings)
     reader = Seats(rings, seats)  # type: ignore[arg-type]
     found = []
     while rings.now < 1.0 + seconds:

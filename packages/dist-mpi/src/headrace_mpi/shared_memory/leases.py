@@ -1,4 +1,4 @@
-"""Large payloads between ranks of one host, in memory that is lent and comes back.
+"""Leases: large payloads between ranks of one host, in memory that is lent and comes back.
 
 Who sends copies the payload into shared memory of its own, and says in a message where that is. Who
 receives maps the memory, once, and hands out an array that lies in it. When the last reference to
@@ -20,8 +20,8 @@ from typing import Any, Protocol, final
 
 import numpy as np
 
-from headrace_mpi.links import memory
-from headrace_mpi.links.memory import PAGE_BYTES, Address, SharedMemory
+from headrace_mpi.shared_memory import mapped_memory
+from headrace_mpi.shared_memory.mapped_memory import PAGE_BYTES, Address, SharedMemory
 from headrace_mpi.transport.wire import LEASE_BYTES, RAW, STRING, Encoded, Header, Kind, WireError
 
 Bytes = np.ndarray[Any, np.dtype[np.uint8]]
@@ -155,7 +155,7 @@ class Leases:
         if capacity > MOST_BYTES:
             return None
         try:
-            piece = _Piece(memory.make(capacity))
+            piece = _Piece(mapped_memory.make(capacity))
         except OSError:
             return None
         self._pieces.append(piece)
@@ -208,7 +208,7 @@ class Leases:
         if peer is None:
             raise WireError(f"rank {rank} lends memory, but shares none with this rank")
         try:
-            return memory.find(address._replace(pid=peer.pid))
+            return mapped_memory.find(address._replace(pid=peer.pid))
         except (OSError, ValueError) as error:
             raise WireError(f"what rank {rank} lends cannot be mapped: {error}") from error
 

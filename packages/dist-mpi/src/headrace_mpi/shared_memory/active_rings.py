@@ -1,4 +1,4 @@
-"""Reading a few rings at a time, where more ranks than cores talk to one that serves them.
+"""Active rings: a few are read at a time where more ranks than cores talk to one that serves.
 
 Ranks that poll share cores well as long as there are few of them: each gives its core away when it
 has nothing to do, and is back before its caches are cold. With many, each waits for so long that it
@@ -13,8 +13,8 @@ import time
 from collections.abc import Sequence
 from typing import final
 
-from headrace_mpi.links.cores import current_core
-from headrace_mpi.links.links import Links
+from headrace_mpi.shared_memory.cores import current_core
+from headrace_mpi.shared_memory.links import Links
 
 # For each core but that of the rank that serves: while one computes, another one is answered.
 _SEATS_OF_CORE = 2

@@ -1,4 +1,4 @@
-"""Threads for jobs: few, as long as no job waits; kept for reuse, daemons all.
+"""A thread pool for jobs: few threads as long as no job waits; kept for reuse, daemons all.
 
 Jobs end where they would have to wait for others, so a few threads do for any number of steps. But
 nothing can keep the code of a kernel from waiting for what another job does, and a pool with a

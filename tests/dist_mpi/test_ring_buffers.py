@@ -6,7 +6,7 @@ import random
 
 import pytest
 
-from headrace_mpi.links.ring import (
+from headrace_mpi.shared_memory.ring_buffer import (
     MAX_MESSAGE_BYTES,
     RING_BYTES,
     TOTAL_BYTES,

@@ -6,7 +6,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from headrace_mpi.transport.patience import ANSWER_S, STAY_S, Patience
+from headrace_mpi.transport.polling import ANSWER_S, STAY_S, Patience
 
 
 def test_ranks_poll_for_a_moment() -> None:
@@ -27,9 +27,9 @@ def test_ranks_poll_for_a_moment() -> None:
 def free_cores(monkeypatch: pytest.MonkeyPatch) -> None:
     """Let cores come back at once when they are given away."""
     monkeypatch.setattr(
-        "headrace_mpi.transport.patience.time", SimpleNamespace(monotonic=lambda: 0.0)
+        "headrace_mpi.transport.polling.time", SimpleNamespace(monotonic=lambda: 0.0)
     )
-    monkeypatch.setattr("headrace_mpi.transport.patience._yield_core", lambda: None)
+    monkeypatch.setattr("headrace_mpi.transport.polling._yield_core", lambda: None)
 
 
 @pytest.mark.usefixtures("free_cores")
@@ -60,8 +60,8 @@ def test_nothing_is_learned_where_cores_come_back_late(monkeypatch: pytest.Monke
         now += seconds
 
     clock = SimpleNamespace(monotonic=lambda: now)
-    monkeypatch.setattr("headrace_mpi.transport.patience.time", clock)
-    monkeypatch.setattr("headrace_mpi.transport.patience._yield_core", lambda: pass_by(0.001))
+    monkeypatch.setattr("headrace_mpi.transport.polling.time", clock)
+    monkeypatch.setattr("headrace_mpi.transport.polling._yield_core", lambda: pass_by(0.001))
     patience = Patience(2, alone=True)
     patience.came(0.0005)
     patience.spins(0.0, moving=False)
@@ -93,8 +93,8 @@ def test_a_core_that_comes_back_late_is_left_to_others(monkeypatch: pytest.Monke
         now += seconds
 
     clock = SimpleNamespace(monotonic=lambda: now)
-    monkeypatch.setattr("headrace_mpi.transport.patience.time", clock)
-    monkeypatch.setattr("headrace_mpi.transport.patience._yield_core", lambda: pass_by(0.001))
+    monkeypatch.setattr("headrace_mpi.transport.polling.time", clock)
+    monkeypatch.setattr("headrace_mpi.transport.polling._yield_core", lambda: pass_by(0.001))
     patience = Patience(1)
     patience.spins(0.0, moving=False)
     assert not patience.spins(STAY_S, moving=False)
@@ -119,8 +119,8 @@ def test_quick_answers_are_polled_for_on_a_core_that_would_come_back_late(
         given_away += 1
 
     clock = SimpleNamespace(monotonic=lambda: now)
-    monkeypatch.setattr("headrace_mpi.transport.patience.time", clock)
-    monkeypatch.setattr("headrace_mpi.transport.patience._yield_core", take_turn)
+    monkeypatch.setattr("headrace_mpi.transport.polling.time", clock)
+    monkeypatch.setattr("headrace_mpi.transport.polling._yield_core", take_turn)
     patience = Patience(3)
     assert patience.spins(0.0, moving=False)
     assert given_away == 1
