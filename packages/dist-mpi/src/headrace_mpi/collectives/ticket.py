@@ -206,13 +206,18 @@ class Ticket:
         """Send an array to another rank, or where it is; return whether the rank reads it there."""
         group = self._group
         edge = place * _PHASES + phase
-        least = READ_BYTES_NEAR if group.is_near(rank) else READ_BYTES
-        reads = array.nbytes > least and group.readable.get(rank) and not array.dtype.hasobject
+        nbytes = array.nbytes
+        reads = (
+            nbytes > READ_BYTES
+            and bool(group.readable.get(rank))
+            and not array.dtype.hasobject
+            and (nbytes > READ_BYTES_NEAR or not group.is_near(rank))
+        )
         if reads:
             where = [array.ctypes.data, group.dtype_code(array.dtype), *array.shape]
             edge, array = edge + _REFERENCE, np.array(where, np.int64)
         group.send(rank, self._frame(Kind.COLLECTIVE, edge, array))
-        return bool(reads)
+        return reads
 
     # -- failing
 
