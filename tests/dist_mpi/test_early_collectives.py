@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -51,10 +52,15 @@ def layer(rank: int) -> tuple[dict[Any, Any], Any, Any]:
 
 
 @pytest.mark.parametrize("near", [False, True])
-def test_factors_travel_before_the_region_has_ended(near: bool, starts: list[bool]) -> None:
+@pytest.mark.parametrize("threads", [1, 2])
+def test_factors_travel_before_the_region_has_ended(
+    near: bool, threads: int, starts: list[bool]
+) -> None:
+    config = hr.Config(compile_after=0, threads=threads)
+
     def program(rank: Rank) -> Any:
         feeds, total, after = layer(rank.rank)
-        with hr.Session(config=KERNELS) as session:
+        with hr.Session(config=config) as session:
             return [session.run([total, after], feeds)[0] for _ in range(3)]
 
     results = good(run_ranks(2, program, near=near))
@@ -66,6 +72,25 @@ def test_factors_travel_before_the_region_has_ended(near: bool, starts: list[boo
     for found in (x for each in results for x in each):
         assert found.tobytes() == results[0][0].tobytes()
         np.testing.assert_allclose(found, wanted, rtol=1e-4, atol=1e-4)
+
+
+def test_profiles_and_traces_have_collectives_that_started_early(
+    tmp_path: Path, starts: list[bool]
+) -> None:
+    def program(rank: Rank) -> tuple[Any, str, str]:
+        feeds, total, after = layer(rank.rank)
+        file = tmp_path / f"{rank.rank}.json"
+        with hr.Session(config=hr.Config(compile_after=0, trace=file, profile=True)) as session:
+            found = session.run([total, after], feeds)[0]
+            profile = str(session.profile())
+        return found, profile, file.read_text()
+
+    results = good(run_ranks(2, program))
+    assert starts == [True] * 2
+    for found, profile, trace in results:
+        assert found.tobytes() == results[0][0].tobytes()
+        assert "AllReduceProduct" in profile
+        assert "AllReduceProduct" in trace
 
 
 def layer_values(rank: int) -> list[Any]:
