@@ -6,10 +6,13 @@ Run it with a Python that has TensorFlow 1.15.5, and nothing of Headrace::
 
 A line of the table is a module below ``tensorflow.python``, or ``contrib.`` and one of ``contrib``,
 a colon, and names in it that are public: under the same name, or, as ``name=public.name``, under
-another. Private modules without such names are there as well, as libraries import modules that they
-may not come to need.
+another. A private function that is another one than the public one of that name in version 1, as
+those of version 2 are, is followed by what it takes, in order: ``dropout_v2=nn.dropout(x,rate)``.
+Private modules without such names are there as well, as libraries import modules that they may not
+come to need.
 """
 
+import inspect
 import sys
 import types
 from pathlib import Path
@@ -25,6 +28,13 @@ LEFT_OUT_OF_CONTRIB = (
     "tpu",
 )  # fmt: skip
 PREFIX = "tensorflow.python."
+# Functions of version 2 that do something else than those of version 1 with the same arguments:
+# other places of rows and pixels, other draws and regions, ragged tensors for sparse ones.
+OTHERS = (
+    "embedding_lookup_v2", "fractional_avg_pool_v2", "fractional_max_pool_v2", "nce_loss_v2",
+    "resize_images_v2", "sample_distorted_bounding_box_v2", "sampled_softmax_loss_v2",
+    "string_split_v2",
+)  # fmt: skip
 
 
 def public_names(value):
@@ -57,7 +67,43 @@ def names_of(module):
         value = getattr(module, name)
         if not isinstance(value, types.ModuleType):
             found.setdefault(name, preferred(name, public_names(value)))
-    return {name: path for name, path in found.items() if path}
+    taken = {name: path and taken_as(module, name, path) for name, path in found.items()}
+    return {name: path for name, path in taken.items() if path}
+
+
+def taken_as(module, name, path):
+    """Return a public name, with what a function takes that is another one; None if it differs."""
+    from tensorflow.compat import v1
+    from tensorflow.python.util import tf_decorator
+
+    own, inside = getattr(module, name), v1
+    for part in path.split(".")[:-1]:
+        inside = getattr(inside, part, None)
+    if name.endswith("_v2") and hasattr(inside, name):
+        # Version 1 may have both of them.
+        path = ".".join([*path.split(".")[:-1], name])
+    public = getattr(inside, path.rpartition(".")[2], None)
+    if not callable(own) or public is None:
+        return path
+    own, public = (tf_decorator.unwrap(value)[1] for value in (own, public))
+    if own is public or not (inspect.isfunction(own) and inspect.isfunction(public)):
+        return path
+    ours, theirs = inspect.signature(own).parameters, inspect.signature(public).parameters
+    needed = {word for word in ours if ours[word].default is inspect.Parameter.empty}
+    if name in OTHERS or not needed <= set(theirs):
+        return None
+    changed = [
+        word
+        for word in ours
+        if word in theirs
+        and ours[word].default not in (None, inspect.Parameter.empty, theirs[word].default)
+        and theirs[word].default is not None
+    ]
+    if changed:
+        return None
+    # What only lacks arguments at the end takes the same ones.
+    same = list(ours) == list(theirs)[: len(ours)]
+    return path if same else path + "(" + ",".join(ours) + ")"
 
 
 def table():

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import importlib
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from types import ModuleType
+from typing import Any
 
+import numpy as np
 import pytest
 
 import headrace as hr
@@ -71,6 +73,49 @@ def test_private_modules_have_public_names(
 ) -> None:
     found = importlib.import_module(f"tensorflow.python.{module}")
     assert getattr(found, name) is names.public(public)
+
+
+def test_private_functions_take_their_arguments_in_their_own_order(tf: ModuleType) -> None:
+    from tensorflow.python.framework import constant_op
+    from tensorflow.python.ops import array_ops, math_ops, nn_ops
+
+    with hr.Graph().as_default():
+        x = hr.constant([[1.0, 2.0], [3.0, 4.0]])
+        # Its second argument is the rate, and not what is kept: what is left is divided by 0.75.
+        left = nn_ops.dropout_v2(hr.ones([100]), 0.25, seed=1)
+        right = nn_ops.in_top_k_v2([1], [[0.0, 1.0]], 1)
+        masked = array_ops.boolean_mask_v2(x, [True, False], 1)
+        summed = math_ops.argmax_v2(x, 0, hr.int32, "mine")
+        with hr.Session() as session:
+            values = session.run([left, right, masked, summed])
+        np.testing.assert_allclose(np.unique(values[0]), [0.0, 1 / 0.75], rtol=1e-6)
+        assert values[1].tolist() == [True]
+        assert values[2].tolist() == [[1.0], [3.0]]
+        assert summed.op.name == "mine"
+        assert values[3].tolist() == [1, 1]
+        assert constant_op.constant(1, hr.int64, [2], "c").name == "c:0"
+
+
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (lambda ops: ops.dropout_v2(1.0, 0.1, None, None, "a", "b"), "got 6 arguments by position"),
+        (lambda ops: ops.dropout_v2(1.0, 0.1, rate=0.2), "got 2 arguments and rate by name"),
+        (lambda ops: ops.dropout_v2(1.0, keep_prob=0.2), "got 1 arguments and keep_prob by name"),
+    ],
+)
+def test_arguments_that_private_functions_do_not_take(
+    tf: ModuleType, call: Callable[[ModuleType], Any], message: str
+) -> None:
+    with pytest.raises(TypeError, match=message):
+        call(importlib.import_module("tensorflow.python.ops.nn_ops"))
+
+
+def test_functions_that_do_something_else_in_version_2_are_refused(tf: ModuleType) -> None:
+    from tensorflow.python.ops import embedding_ops
+
+    with pytest.raises(AttributeError, match="has no 'embedding_lookup_v2' here"):
+        _ = embedding_ops.embedding_lookup_v2
 
 
 def test_generated_functions_build_single_ops(tf: ModuleType) -> None:

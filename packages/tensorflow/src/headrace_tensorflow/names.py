@@ -5,7 +5,8 @@ The table beside it was written from TensorFlow 1.15.5 by ``tools/tensorflow_nam
 
 from __future__ import annotations
 
-from functools import cache
+from collections.abc import Callable
+from functools import cache, wraps
 from importlib.resources import files
 from typing import Any
 
@@ -18,7 +19,10 @@ _MESSAGES = ("", "train", "summary", "saved_model")
 
 @cache
 def table() -> dict[str, dict[str, str]]:
-    """Return ``{module: {name: public name}}``, modules without ``tensorflow.python``."""
+    """Return ``{module: {name: what to give}}``, modules without ``tensorflow.python``.
+
+    What to give is a public name, as ``public`` takes it.
+    """
     return {name: found for name, found in _lines().items() if not name.startswith(_CONTRIB)}
 
 
@@ -56,13 +60,35 @@ def modules() -> frozenset[str]:
 def public(path: str) -> Any:
     """Return what Headrace has under a public name.
 
+    Args:
+        path: The name; in the table it may be followed by what a private function takes, as in
+            ``nn.dropout(x,rate,name)``: the public one is then called with these by name.
+
     Raises:
         AttributeError: if it has nothing there.
     """
+    name, _, taken = path.partition("(")
     found: Any = hr
-    for part in path.split("."):
+    for part in name.split("."):
         found = getattr(found, part)
-    return found
+    return _ordered(found, name, taken.removesuffix(")")) if taken else found
+
+
+@cache
+def _ordered(function: Callable[..., Any], name: str, taken: str) -> Callable[..., Any]:
+    """Return a function that takes its arguments in another order."""
+    order = taken.split(",")
+
+    @wraps(function)
+    def call(*args: Any, **kwargs: Any) -> Any:
+        given = dict(zip(order, args, strict=False))
+        odd = [word for word in kwargs if word not in order or word in given]
+        if len(args) > len(order) or odd:
+            what = f"and {', '.join(odd)} by name" if odd else "by position"
+            raise TypeError(f"{name} takes {taken} here, got {len(args)} arguments {what}")
+        return function(**given, **kwargs)
+
+    return call
 
 
 def message(name: str) -> Any:
