@@ -68,7 +68,7 @@ def test_steps_run_plainly_until_all_kernels_are_there(gate: threading.Event) ->
             "planned again" in line and "of x:0 [3, 16] had not come" in line for line in lines
         )
         assert "planned again" in str(session.explain(fetches, {x: value[:3]}))
-    assert not [t for t in threading.enumerate() if t.name.startswith("headrace-behind")]
+    assert not [t for t in threading.enumerate() if t.name.startswith("headrace-background")]
 
 
 @pytest.mark.parametrize(

@@ -22,7 +22,7 @@ def nothing() -> None:
 
 
 def threads_behind() -> list[str]:
-    return [t.name for t in threading.enumerate() if t.name.startswith("headrace-behind")]
+    return [t.name for t in threading.enumerate() if t.name.startswith("headrace-background")]
 
 
 @pytest.mark.parametrize("threads", [1, 3])

@@ -21,7 +21,7 @@ pytestmark = pytest.mark.needs("backend-cpu")
 @pytest.fixture
 def chains(monkeypatch):
     """Count the runs of each kind, by the names of their classes."""
-    counts = {"ChainRun": 0, "ArrivalRun": 0}
+    counts = {"ChainRun": 0, "DataflowRun": 0}
 
     def counting(name, kind):
         def make(*args, **kwargs):
@@ -45,7 +45,7 @@ def test_elements_go_from_queue_to_queue_and_are_counted_in_between(chains):
         for _ in range(3):
             session.run(move)
         assert session.run(taken).tolist() == [10, 20, 30]
-    assert chains == {"ChainRun": 5, "ArrivalRun": 0}
+    assert chains == {"ChainRun": 5, "DataflowRun": 0}
 
 
 def test_what_waits_at_the_same_time_is_no_chain(chains):
@@ -55,7 +55,7 @@ def test_what_waits_at_the_same_time_is_no_chain(chains):
     with hr.Session() as session:
         session.run(fill)
         assert session.run(both) == [0, 1]
-    assert chains == {"ChainRun": 0, "ArrivalRun": 2}
+    assert chains == {"ChainRun": 0, "DataflowRun": 2}
 
 
 def test_what_does_not_need_an_element_goes_on_while_it_is_waited_for(chains):
@@ -73,7 +73,7 @@ def test_what_does_not_need_an_element_goes_on_while_it_is_waited_for(chains):
         session.run(given)
         thread.join(30)
     assert found == [[7, 1]]
-    assert not chains["ArrivalRun"]
+    assert not chains["DataflowRun"]
 
 
 @pytest.mark.parametrize("optimize", [True, False])
@@ -125,7 +125,7 @@ def test_reads_are_moved_over_no_effect(chains):
         session.run([hr.global_variables_initializer(), fill])
         found = [session.run([total, told]) for _ in range(4)]
     assert found == [[6 + 10 * i, 11 + 10 * i] for i in range(4)]
-    assert not chains["ArrivalRun"]
+    assert not chains["DataflowRun"]
 
 
 def test_what_waits_reads_its_own_inputs_before(chains):
@@ -137,7 +137,7 @@ def test_what_waits_reads_its_own_inputs_before(chains):
         session.run(put)
         session.run(move)
         assert session.run(second.dequeue()) == 8
-    assert not chains["ArrivalRun"]
+    assert not chains["DataflowRun"]
 
 
 def test_a_step_that_fails_beside_its_wait_takes_nothing(chains):
@@ -151,7 +151,7 @@ def test_a_step_that_fails_beside_its_wait_takes_nothing(chains):
         session.run(given)
         assert session.run(queue.size()) == 1
         assert session.run(taken) == 7
-    assert not chains["ArrivalRun"]
+    assert not chains["DataflowRun"]
 
 
 def test_the_end_of_a_queue_names_the_operation_that_waited(chains):
@@ -161,7 +161,7 @@ def test_the_end_of_a_queue_names_the_operation_that_waited(chains):
         session.run(first.close())
         with pytest.raises(OutOfRangeError, match="'take'"):
             session.run(move)
-    assert not chains["ArrivalRun"]
+    assert not chains["DataflowRun"]
 
 
 def test_closing_a_session_ends_a_chain_at_its_second_wait():

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import headrace as hr
-from headrace.runtime.control_flow.trip_count import count_of, counters_apart
+from headrace.runtime.control_flow.trip_count import trip_count_of, without_counters
 
 pytestmark = pytest.mark.needs("backend-cpu", "autodiff")
 
@@ -60,7 +60,7 @@ def test_rounds_are_those_that_the_condition_allows(name, executor, given):
             reached = np.int64(start + rounds * step)
             assert session.run(i, fed) == np.int32(reached & 0xFFFFFFFF if reached < 0 else reached)
     (op,) = [op for op in graph.operations if op.type == "While"]
-    assert (count_of(op) is not None) == counted
+    assert (trip_count_of(op) is not None) == counted
 
 
 BODIES = {
@@ -81,7 +81,7 @@ def test_what_no_counter_reaches_is_asked_in_each_round(name):
         with hr.Session() as session:
             assert session.run(i) == wanted
     (op,) = [op for op in graph.operations if op.type == "While"]
-    assert (count_of(op) is not None) == counted
+    assert (trip_count_of(op) is not None) == counted
 
 
 def test_loops_within_loops_count_anew():
@@ -144,7 +144,7 @@ def test_what_only_counts_is_left_to_the_loop(name, rounds, config):
                 expected = body(*expected)
             assert list(values) == list(session.run(list(expected)))
     assert kinds == [np.int32, np.int32, np.float32]
-    apart = counters_apart(the_loop(graph))
+    apart = without_counters(the_loop(graph))
     if read is None:
         assert apart is None
     else:

@@ -21,8 +21,8 @@ from headrace.passes.rewrites import Rewrite
 from headrace.plugins.ownership import Replacement
 from headrace.runtime.builtin import ARGUMENTS, RESULTS
 from headrace.runtime.control_flow.invocations import runner_of
-from headrace.runtime.control_flow.rotation import condition_behind
-from headrace.runtime.control_flow.trip_count import count_of, counters_apart
+from headrace.runtime.control_flow.rotation import rotated_loop
+from headrace.runtime.control_flow.trip_count import trip_count_of, without_counters
 from headrace.runtime.devices.capabilities import DescribedProgram, PlannedProgram
 from headrace.runtime.devices.device import HostArray
 from headrace.runtime.execution.plan import Mode, Plan, PlanNode
@@ -265,7 +265,7 @@ class _Walk:
         if op.type == "While":
             # The shapes of the first round: a loop may change them, but for those of counters.
             (_, body), first = walks, given[: op.arity[0]]
-            apart = counters_apart(op)
+            apart = without_counters(op)
             others = range(len(first)) if apart is None else apart.others
             after = {i: body.results.get(place) for place, i in enumerate(others)}
             same = [after.get(i, shape) == shape for i, shape in enumerate(first)]
@@ -281,11 +281,11 @@ class _Walk:
 
 def _rounds(op: Operation, plans: Sequence[Plan]) -> str:
     """Return how the rounds of a loop run."""
-    asked = condition_behind(op) is not None
-    if count_of(op) is None and not asked:
+    asked = rotated_loop(op) is not None
+    if trip_count_of(op) is None and not asked:
         return "runs round by round: its condition is asked before each"
     _, body = plans
-    return runner_of(op, body, counters_apart(op), asks=asked).told()
+    return runner_of(op, body, without_counters(op), asks=asked).told()
 
 
 def _numbers(number: str) -> Iterator[str]:
@@ -301,9 +301,9 @@ def _arguments(op: Operation, given: Sequence[Sizes]) -> list[tuple[str, Sequenc
     if op.type == "While":
         count, of_cond, _ = op.arity
         start = count + of_cond
-        if condition_behind(op) is not None:
+        if rotated_loop(op) is not None:
             return [("while.", given[:start]), ("body.", given)]
-        apart = counters_apart(op)
+        apart = without_counters(op)
         taken = range(count) if apart is None else (*apart.others, *apart.read)
         return [("while.", given[:start]), ("body.", [*(given[i] for i in taken), *given[start:]])]
     return [("", given)]

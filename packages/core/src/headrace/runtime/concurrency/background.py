@@ -103,7 +103,7 @@ class Background:
 
     def _start(self) -> None:
         # Not a daemon: a process ends when its kernels are on disk.
-        name = f"headrace-behind-{next(_NUMBERS)}"
+        name = f"headrace-background-{next(_NUMBERS)}"
         thread = threading.Thread(target=self._work, name=name, daemon=False)
         self._threads.add(thread)
         try:

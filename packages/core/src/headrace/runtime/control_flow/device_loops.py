@@ -19,7 +19,7 @@ from headrace.runtime.devices.capabilities import LoopingProgram
 from headrace.runtime.state.tensor_list import ListValue
 
 if TYPE_CHECKING:
-    from headrace.runtime.control_flow.trip_count import Count
+    from headrace.runtime.control_flow.trip_count import TripCount
     from headrace.runtime.execution.plan import Plan
     from headrace.runtime.regions.region import RegionCall
 
@@ -68,7 +68,7 @@ class HeldLoop:
     form: LoopForm
     arguments: tuple[int, ...]
     variables: tuple[int | None, ...]
-    count: Count | None
+    count: TripCount | None
     steps: Mapping[int, Any] = field(default_factory=dict)
 
 

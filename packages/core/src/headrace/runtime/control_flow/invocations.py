@@ -16,13 +16,13 @@ from headrace.errors import InvalidInputError
 from headrace.graph.function import Function
 from headrace.graph.operation import Operation
 from headrace.runtime.control_flow.device_loops import LoopRunner, slices
-from headrace.runtime.control_flow.rotation import condition_behind
+from headrace.runtime.control_flow.rotation import rotated_loop
 from headrace.runtime.control_flow.trip_count import (
-    Count,
-    Counted,
-    bound_of,
-    count_of,
-    counters_apart,
+    TripCount,
+    WithoutCounters,
+    trip_count_limit,
+    trip_count_of,
+    without_counters,
 )
 from headrace.runtime.devices.device import Device
 from headrace.runtime.state.tensor_list import ListValue, swapped
@@ -92,15 +92,15 @@ def while_invocations(
         repeat: Plans a body whose rounds are counted.
     """
     cond_plan = nest(op.attrs["cond"], ())
-    count = count_of(op)
-    apart = counters_apart(op)
+    count = trip_count_of(op)
+    apart = without_counters(op)
     if count is not None and apart is not None:
         body_plan = repeat(apart.body, apart.saves)
         return _counting_apart(op, device, cond_plan, body_plan, count, apart), (
             cond_plan,
             body_plan,
         )
-    asked = condition_behind(op)
+    asked = rotated_loop(op)
     if asked is not None:
         cond_plan = repeat(op.attrs["cond"], ())
         body_plan = repeat(asked.body, asked.saves)
@@ -144,7 +144,7 @@ def while_invocations(
 
 
 def runner_of(
-    op: Operation, body: Plan, apart: Counted | None, *, asks: bool = False
+    op: Operation, body: Plan, apart: WithoutCounters | None, *, asks: bool = False
 ) -> LoopRunner:
     """Return what runs the rounds of a ``While`` at one go, where that can be done.
 
@@ -162,7 +162,12 @@ def runner_of(
 
 
 def _counting_apart(
-    op: Operation, device: Device, cond_plan: Plan, body_plan: Plan, count: Count, apart: Counted
+    op: Operation,
+    device: Device,
+    cond_plan: Plan,
+    body_plan: Plan,
+    count: TripCount,
+    apart: WithoutCounters,
 ) -> Callable[..., Invocations]:
     """Return what runs a ``While`` whose body leaves its counters to the loop."""
     variables, cond_count, _ = op.arity
@@ -221,7 +226,7 @@ def _asking(
     body_start = variables + cond_count
     kept_of = _keeper(op, device)
     runner = runner_of(op, body_plan, None, asks=True)
-    most = bound_of(op)
+    most = trip_count_limit(op)
 
     def invocations(*values: Any) -> Invocations:
         current: Sequence[Any] = values[:variables]

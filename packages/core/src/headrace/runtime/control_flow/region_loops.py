@@ -15,8 +15,12 @@ from headrace.passes.effects import has_effect
 from headrace.runtime.concurrency.cancellation import CURRENT
 from headrace.runtime.control_flow.device_loops import HeldLoop, LoopForm
 from headrace.runtime.control_flow.invocations import Invocations
-from headrace.runtime.control_flow.rotation import condition_behind
-from headrace.runtime.control_flow.trip_count import bound_of, count_of, counters_apart
+from headrace.runtime.control_flow.rotation import rotated_loop
+from headrace.runtime.control_flow.trip_count import (
+    trip_count_limit,
+    trip_count_of,
+    without_counters,
+)
 
 if TYPE_CHECKING:
     from headrace.runtime.execution.plan import Plan
@@ -35,7 +39,7 @@ def held_loop(op: Operation, plans: Sequence[Plan]) -> HeldLoop | None:
     variables, of_cond, of_body = op.arity
     start, every = variables + of_cond, tuple(range(variables))
     behind = tuple(range(start, start + of_body))
-    count, apart = count_of(op), counters_apart(op)
+    count, apart = trip_count_of(op), without_counters(op)
     if count is not None and apart is not None:
         given = (*apart.others, *apart.read, *behind)
         carried = {i: number for number, i in enumerate(apart.others)}
@@ -47,11 +51,11 @@ def held_loop(op: Operation, plans: Sequence[Plan]) -> HeldLoop | None:
     if count is not None:
         form = LoopForm(body.feeds, variables)
         return HeldLoop(None, body, form, (*every, *behind), every, count)
-    if cond is None or condition_behind(op) is None:
+    if cond is None or rotated_loop(op) is None:
         return None
     form = LoopForm(body.feeds, variables, asks=True)
     given = (*every, *range(variables, start + of_body))
-    return HeldLoop(cond, body, form, given, every, bound_of(op))
+    return HeldLoop(cond, body, form, given, every, trip_count_limit(op))
 
 
 def fits_into_region(op: Operation, plans: Sequence[Plan]) -> bool:

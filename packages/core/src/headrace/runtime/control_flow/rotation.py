@@ -17,11 +17,11 @@ from headrace.graph.tensor import Tensor
 from headrace.passes.effects import has_effect
 from headrace.passes.function_copies import add_copies, name_apart
 from headrace.records import dataclass
-from headrace.runtime.control_flow.trip_count import count_of
+from headrace.runtime.control_flow.trip_count import trip_count_of
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Asked:
+class RotatedLoop:
     """The body of a loop with the condition behind it.
 
     Attributes:
@@ -34,7 +34,7 @@ class Asked:
     saves: tuple[str, ...]
 
 
-def condition_behind(loop: Operation) -> Asked | None:
+def rotated_loop(loop: Operation) -> RotatedLoop | None:
     """Return the body of a ``While`` with its condition; None where that is asked by itself.
 
     The condition moves where asking it is nothing but computing, and a round nothing that another
@@ -46,18 +46,18 @@ def condition_behind(loop: Operation) -> Asked | None:
     key = ("asked", cond, tuple(loop.attrs["saves"]), loop.arity)
     if key not in body.derived:
         body.derived[key] = _behind(loop, cond, body)
-    found: Asked | None = body.derived[key]
+    found: RotatedLoop | None = body.derived[key]
     return found
 
 
-def _behind(loop: Operation, cond: Function, body: Function) -> Asked | None:
+def _behind(loop: Operation, cond: Function, body: Function) -> RotatedLoop | None:
     if cond.is_part or body.is_part or cond.effects or body.effects or len(cond.results) != 1:
         return None
     if cond.results[0].spec.rank != 0 or not all(
         _is_computed(op) for op in cond.operations if op.type != "Parameter"
     ):
         return None
-    if any(has_effect(op) for op in body.operations) or count_of(loop) is not None:
+    if any(has_effect(op) for op in body.operations) or trip_count_of(loop) is not None:
         return None
     count = len(body.results)
     made = Function(body.name, body.outer, instead_of=body)
@@ -77,7 +77,7 @@ def _behind(loop: Operation, cond: Function, body: Function) -> Asked | None:
     asked = dict(zip(cond.parameters, [*results, *captured], strict=True))
     _copy(cond, made, asked, taken)
     made.finish([*results, _own(made, asked[cond.results[0]], taken)])
-    return Asked(made, saves)
+    return RotatedLoop(made, saves)
 
 
 def _is_computed(op: Operation) -> bool:

@@ -83,7 +83,7 @@ class _Comparison:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Count:
+class TripCount:
     """How a loop counts.
 
     Attributes:
@@ -107,16 +107,16 @@ class Count:
         return least
 
 
-def count_of(loop: Operation) -> Count | None:
+def trip_count_of(loop: Operation) -> TripCount | None:
     """Return how a ``While`` counts; None where its condition has to be asked in each round."""
     found, whole = _comparisons(loop)
-    return Count(found) if whole else None
+    return TripCount(found) if whole else None
 
 
-def bound_of(loop: Operation) -> Count | None:
+def trip_count_limit(loop: Operation) -> TripCount | None:
     """Return how a ``While`` counts that may end before; None where it counts nothing."""
     found, _ = _comparisons(loop)
-    return Count(found) if found else None
+    return TripCount(found) if found else None
 
 
 def _comparisons(loop: Operation) -> tuple[tuple[_Comparison, ...], bool]:
@@ -144,7 +144,7 @@ def _comparisons(loop: Operation) -> tuple[tuple[_Comparison, ...], bool]:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Counted:
+class WithoutCounters:
     """The body of a loop without what only counts, which is not worth a kernel in each round.
 
     Attributes:
@@ -179,24 +179,24 @@ def moved(start: Any, step: Any, rounds: int) -> Any:
     return step.dtype.type((value + (1 << bits - 1)) % (1 << bits) - (1 << bits - 1))
 
 
-def counters_apart(loop: Operation) -> Counted | None:
+def without_counters(loop: Operation) -> WithoutCounters | None:
     """Return the body of a ``While`` that counts without its counters; None where it has none.
 
     A counter is a variable to which each round adds a number. It is left to the loop where nothing
     else in the body reads the sum, and where it is known how the loop counts.
     """
-    if count_of(loop) is None:
+    if trip_count_of(loop) is None:
         return None
     # Loops that share a body share what becomes of it, or there would be 2^n of them n deep.
     derived = loop.attrs["body"].derived
     key = ("counters apart", tuple(loop.attrs["saves"]))
     if key not in derived:
         derived[key] = _without_counters(loop)
-    found: Counted | None = derived[key]
+    found: WithoutCounters | None = derived[key]
     return found
 
 
-def _without_counters(loop: Operation) -> Counted | None:
+def _without_counters(loop: Operation) -> WithoutCounters | None:
     body: Function = loop.attrs["body"]
     if body.is_part:
         return None
@@ -220,7 +220,7 @@ def _without_counters(loop: Operation) -> Counted | None:
     kept = [*others, *read, *range(count, len(body.parameters))]
     made, fetched = function_of(body, inside, kept, len(others))
     names = tuple(t.name for t in fetched[len(others) :])
-    return Counted(made, names, tuple(others), tuple(read), steps)
+    return WithoutCounters(made, names, tuple(others), tuple(read), steps)
 
 
 def _comparison(loop: Operation, op: Operation) -> _Comparison | None:

@@ -38,7 +38,7 @@ class _Execution:
 
 
 @final
-class ArrivalRun:
+class DataflowRun:
     """One run of a plan whose nodes start as what they wait for arrives.
 
     Functions that nodes hold run in the same loop, each invocation with a state of its own, so that

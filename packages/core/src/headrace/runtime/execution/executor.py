@@ -20,7 +20,7 @@ from headrace.runtime.concurrency.exits import Exits
 from headrace.runtime.concurrency.stalls import Wait, describes
 from headrace.runtime.concurrency.wakeup import Wakeup
 from headrace.runtime.execution.chain import ChainRun
-from headrace.runtime.execution.dataflow import ArrivalRun
+from headrace.runtime.execution.dataflow import DataflowRun
 from headrace.runtime.execution.plan import Plan
 from headrace.runtime.execution.serial import SerialRun, run_in_order
 from headrace.runtime.execution.step import Step
@@ -146,7 +146,7 @@ def _begin(plan: Plan, step: Step, wake: Callable[[], None], *, apart: bool) -> 
     if plan.chain is not None:
         return ChainRun(plan, plan.chain, step, wake, execute)
     if plan.branches or (plan.waits and not plan.in_turn):
-        return ArrivalRun(plan, step, wake, execute, apart=apart)
+        return DataflowRun(plan, step, wake, execute, apart=apart)
     return SerialRun(plan, step, wake, execute)
 
 

@@ -20,7 +20,7 @@ from headrace.runtime.concurrency.callouts import call_out
 from headrace.runtime.execution.plan import Mode, Plan, PlanNode
 from headrace.runtime.execution.serial import Execute, run_in_order, run_nodes
 from headrace.runtime.execution.step import Step
-from headrace.runtime.profiling.timing import LONG_S, RUNS, Pace, saved_s
+from headrace.runtime.profiling.timing import LONG_S, RUNS, Timing, saved_s
 
 # What following the graph costs for each node beyond running the plan in its order.
 _NODE_S = 3e-6
@@ -35,7 +35,7 @@ Active = Callable[[Plan], AbstractContextManager[Any]]
 
 
 @final
-class Beside:
+class ParallelRuns:
     """Decides for a plan which of its nodes run beside others, and runs it.
 
     Attributes:
@@ -52,7 +52,7 @@ class Beside:
         self.long: frozenset[int] = frozenset()
         self._most = most
         self._able = able
-        self._paces: dict[int, Pace] | None = {}
+        self._timings: dict[int, Timing] | None = {}
         self._runs = 0
         self._serial_s = self._beside_s = float("inf")
         # The nodes, whose values are let go by count and not in the order of the plan.
@@ -67,15 +67,15 @@ class Beside:
             execute: Runs the plans that nodes of it hold.
             active: Makes its devices active.
         """
-        paces = self._paces
+        timings = self._timings
         began = time.perf_counter()
-        if paces is not None:
-            self._measure(plan, step, execute, paces)
+        if timings is not None:
+            self._measure(plan, step, execute, timings)
             self._serial_s = min(self._serial_s, time.perf_counter() - began)
             self._runs += 1
             if self._runs >= RUNS:
-                self._paces = None
-                self._decide(plan, paces)
+                self._timings = None
+                self._decide(plan, timings)
         elif not self.long:
             run_in_order(plan, step, execute)
         else:
@@ -86,17 +86,19 @@ class Beside:
                 if self._runs > RUNS + _TRIAL and self._beside_s > _SHORTER * self._serial_s:
                     self.long = frozenset()
 
-    def _measure(self, plan: Plan, step: Step, execute: Execute, paces: dict[int, Pace]) -> None:
+    def _measure(
+        self, plan: Plan, step: Step, execute: Execute, timings: dict[int, Timing]
+    ) -> None:
         slots = list(plan.slots)
         for index, node in enumerate(plan.nodes):
             if node.mode in _MODES and self._able(node):
-                pace = paces.setdefault(index, Pace())
-                pace.measured(run_nodes, (node,), slots, step, plan, execute)
+                timing = timings.setdefault(index, Timing())
+                timing.measured(run_nodes, (node,), slots, step, plan, execute)
             else:
                 run_nodes((node,), slots, step, plan, execute)
 
-    def _decide(self, plan: Plan, paces: dict[int, Pace]) -> None:
-        long = {index: pace for index, pace in paces.items() if pace.long}
+    def _decide(self, plan: Plan, timings: dict[int, Timing]) -> None:
+        long = {index: timing for index, timing in timings.items() if timing.long}
         if len(long) < 2:
             return
         needs: list[list[int]] = [[] for _ in plan.nodes]

@@ -23,7 +23,7 @@ from headrace.runtime.transfers.send_receive import Receiver, Sender
 
 if TYPE_CHECKING:
     from headrace.runtime.execution.chain import Chain
-    from headrace.runtime.execution.parallel import Beside
+    from headrace.runtime.execution.parallel import ParallelRuns
 
 
 class Mode(IntEnum):
@@ -211,7 +211,7 @@ class Plan:
     in_turn: bool = False
     stretches: tuple[Stretch, ...] = ()
     most_calls: int | None = None
-    beside: Beside | None = None
+    beside: ParallelRuns | None = None
     first: tuple[int, ...] = ()
     missing: tuple[int, ...] = ()
     readers: tuple[int, ...] = ()

@@ -12,7 +12,7 @@ from headrace.runtime.devices.capabilities import (
 )
 from headrace.runtime.devices.device import Device
 from headrace.runtime.execution.chain import Chain, chain
-from headrace.runtime.execution.parallel import Beside
+from headrace.runtime.execution.parallel import ParallelRuns
 from headrace.runtime.execution.plan import Plan, PlanNode, readers, stretches
 from headrace.runtime.options import Options
 from headrace.runtime.state.containers import VariableCell
@@ -84,13 +84,13 @@ def at_once(device: Device, options: Options) -> int:
     return options.inter_op_threads or device.threads(options)
 
 
-def _beside(builder: PlanBuilder) -> Beside | None:
+def _beside(builder: PlanBuilder) -> ParallelRuns | None:
     """Return what runs nodes beside each other, None where that cannot be."""
     if builder.waits or builder.branches or builder.transfers:
         return None
     able = {name: at_once(device, builder.options) for name, device in builder.devices.items()}
     most = max((able[node.op.device_name] for node in builder.nodes), default=1)
-    return Beside(most, lambda node: able[node.op.device_name] > 1) if most > 1 else None
+    return ParallelRuns(most, lambda node: able[node.op.device_name] > 1) if most > 1 else None
 
 
 def _chain(builder: PlanBuilder) -> Chain | None:

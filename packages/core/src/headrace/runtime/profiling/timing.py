@@ -21,7 +21,7 @@ _Item = TypeVar("_Item", bound=Hashable)
 
 
 @final
-class Pace:
+class Timing:
     """How long something takes, by the shortest of its runs.
 
     Attributes:
@@ -55,18 +55,18 @@ class Pace:
 def saved_s(
     order: Sequence[_Item],
     needs: Callable[[_Item], Iterable[_Item]],
-    paces: Mapping[_Item, Pace],
+    timings: Mapping[_Item, Timing],
 ) -> float:
     """Return how many seconds less a run takes if what does not wait for each other runs at once.
 
     Args:
         order: What runs, each after what it needs.
         needs: What each needs.
-        paces: How long some of it takes; the rest counts as nothing.
+        timings: How long some of it takes; the rest counts as nothing.
     """
     ends: dict[_Item, float] = {}
     for item in order:
-        pace = paces.get(item)
+        timing = timings.get(item)
         start = max((ends.get(other, 0.0) for other in needs(item)), default=0.0)
-        ends[item] = start + (0.0 if pace is None else pace.seconds)
-    return sum(pace.seconds for pace in paces.values()) - max(ends.values(), default=0.0)
+        ends[item] = start + (0.0 if timing is None else timing.seconds)
+    return sum(timing.seconds for timing in timings.values()) - max(ends.values(), default=0.0)

@@ -34,7 +34,7 @@ from headrace.runtime.failures import StateUses
 from headrace.runtime.garbage_collection import unhindered
 from headrace.runtime.options import Options
 from headrace.runtime.regions.compilation_history import told
-from headrace.runtime.regions.splitting import MeasuredProgram, Paces, bare
+from headrace.runtime.regions.splitting import KernelTimings, MeasuredProgram, bare
 from headrace.runtime.transfers.rendezvous import SENT
 from headrace.shapes import Shape
 
@@ -105,9 +105,9 @@ class _Kernels:
     factories do not do their work in vain.
     """
 
-    def __init__(self, around: Surroundings, paces: Paces | None) -> None:
+    def __init__(self, around: Surroundings, timings: KernelTimings | None) -> None:
         self._around = around
-        self._paces = paces
+        self._timings = timings
         self._ahead: dict[Operation, Bound] = {}
         self._providers: dict[Operation, Provider] = {}
 
@@ -126,7 +126,7 @@ class _Kernels:
         """Return what computes an operation."""
         bound = self._ahead.pop(op, None) or self._around.bind(op)
         self._providers[op] = bound.provider
-        return bound.call if self._paces is None else self._paces.watched(op, bound.call)
+        return bound.call if self._timings is None else self._timings.watched(op, bound.call)
 
     def package(self, op: Operation) -> str:
         """Return who provides what computes an operation."""
@@ -451,23 +451,23 @@ class RegionCall:
             if not self._fetched or holds_host_arrays(device):
                 return whole
             return _Handing(whole, device, self._fetched)
-        paces = Paces() if around.splits else None
-        program = self._device.compile(self._region(step, rewrites, around, paces))
-        if paces is None:
+        timings = KernelTimings() if around.splits else None
+        program = self._device.compile(self._region(step, rewrites, around, timings))
+        if timings is None:
             return program
-        return MeasuredProgram(program, paces, step, around.split, self._settle)
+        return MeasuredProgram(program, timings, step, around.split, self._settle)
 
     def _region(
         self,
         step: StepGraph,
         rewrites: tuple[Rewrite, ...],
         around: Surroundings,
-        paces: Paces | None,
+        timings: KernelTimings | None,
     ) -> Region:
         handles = {
             op.outputs[0]: around.handle(op) for op in step.graph.operations if is_handle(op)
         }
-        kernels = _Kernels(around, paces)
+        kernels = _Kernels(around, timings)
         return Region(
             step.graph,
             step.feeds,

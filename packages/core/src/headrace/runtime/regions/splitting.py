@@ -13,7 +13,7 @@ from typing import Any, final
 from headrace.graph.operation import Operation
 from headrace.graph.tensor import Tensor
 from headrace.passes.step_graph import StepGraph
-from headrace.runtime.profiling.timing import LONG_S, RUNS, Pace, saved_s
+from headrace.runtime.profiling.timing import LONG_S, RUNS, Timing, saved_s
 
 # Fewer elements than these are not worth a look; where it is not known how many, it may be many.
 _FEW = 1024
@@ -22,12 +22,12 @@ Program = Callable[[Sequence[Any]], list[Any]]
 
 
 @final
-class Paces:
+class KernelTimings:
     """Measures the kernels of a region's operations."""
 
     def __init__(self) -> None:
         """Begin without any."""
-        self.found: dict[Operation, Pace] = {}
+        self.found: dict[Operation, Timing] = {}
         self._over = False
 
     def watched(self, op: Operation, call: Callable[..., Any]) -> Callable[..., Any]:
@@ -35,17 +35,17 @@ class Paces:
         # A kernel that says where it may compute has threads of its own.
         if self._over or hasattr(call, "within") or not _may_be_many(op):
             return call
-        pace = self.found.setdefault(op, Pace())
+        timing = self.found.setdefault(op, Timing())
 
         def measured(*values: Any) -> Any:
-            return call(*values) if self._over else pace.measured(call, *values)
+            return call(*values) if self._over else timing.measured(call, *values)
 
         return measured
 
     def decide(self, step: StepGraph) -> frozenset[Operation]:
         """Return the operations of a region's graph that should run by themselves; measure none."""
         self._over = True
-        long = {op: pace for op, pace in self.found.items() if pace.long}
+        long = {op: timing for op, timing in self.found.items() if timing.long}
         if len(long) < 2 or saved_s(step.graph.operations, _needs, long) < LONG_S / 2:
             return frozenset()
         return frozenset(long)
@@ -62,7 +62,7 @@ class MeasuredProgram:
     def __init__(
         self,
         program: Program,
-        paces: Paces,
+        timings: KernelTimings,
         step: StepGraph,
         split: Callable[[StepGraph, frozenset[Operation]], Program],
         settle: Callable[[MeasuredProgram, Program], None],
@@ -71,13 +71,13 @@ class MeasuredProgram:
 
         Args:
             program: The program.
-            paces: Measures its kernels.
+            timings: Measures its kernels.
             step: The region's graph.
             split: Returns a program in which operations run by themselves.
             settle: Called with this and the program to run from then on.
         """
         self.program = program
-        self._paces = paces
+        self._timings = timings
         self._step = step
         self._split = split
         self._settle = settle
@@ -88,7 +88,7 @@ class MeasuredProgram:
         results = self.program(values)
         self._runs += 1
         if self._runs == RUNS:
-            apart = self._paces.decide(self._step)
+            apart = self._timings.decide(self._step)
             self._settle(self, self._split(self._step, apart) if apart else self.program)
         return results
 

@@ -14,7 +14,7 @@ from headrace.errors import HeadraceError
 from headrace.extend import Floating, KernelTable, Spec, hookimpl, op
 from headrace.plugins import host as host_module
 from headrace.plugins.host import PluginHost
-from headrace.runtime.profiling.timing import RUNS, Pace, saved_s
+from headrace.runtime.profiling.timing import RUNS, Timing, saved_s
 
 # Long enough to be worth a thread, whatever else the machine does.
 PAUSE_S = 0.01
@@ -175,19 +175,19 @@ def test_what_is_written_and_read_around_long_operations_keeps_its_order(meeting
 
 
 def test_what_is_saved_is_the_sum_less_the_longest_way() -> None:
-    def pace(seconds: float) -> Pace:
-        found = Pace()
+    def timing(seconds: float) -> Timing:
+        found = Timing()
         found.seconds = seconds
         return found
 
     needs = {"a": [], "b": ["a"], "c": [], "d": ["b", "c"]}
-    paces = {"a": pace(1.0), "b": pace(2.0), "c": pace(1.5)}
-    assert saved_s(list(needs), needs.__getitem__, paces) == pytest.approx(1.5)
-    assert saved_s(list(needs), needs.__getitem__, {"a": pace(1.0)}) == 0
+    timings = {"a": timing(1.0), "b": timing(2.0), "c": timing(1.5)}
+    assert saved_s(list(needs), needs.__getitem__, timings) == pytest.approx(1.5)
+    assert saved_s(list(needs), needs.__getitem__, {"a": timing(1.0)}) == 0
 
 
 def test_a_kernel_that_takes_several_cores_is_left_alone() -> None:
-    found = Pace()
+    found = Timing()
     found.seconds, found.processor_s = 1.0, 1.9
     assert not found.long
     found.processor_s = 1.0
