@@ -1,4 +1,4 @@
-"""Steps over several tasks: what crosses together, in which turns tasks wait, and that all end."""
+"""Steps over several tasks: what crosses together, in which phases tasks wait, and that all end."""
 
 from __future__ import annotations
 

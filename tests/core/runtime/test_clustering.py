@@ -9,7 +9,7 @@ import pytest
 
 import headrace as hr
 from headrace.graph.operation import Operation
-from headrace.runtime.planning.clustering import Role, Unit, cut
+from headrace.runtime.planning.clustering import Role, Unit, cluster
 
 
 def random_graph(seed: int) -> tuple[list[Operation], dict[Operation, Role]]:
@@ -49,7 +49,7 @@ def sources_of(op: Operation, roles: dict[Operation, Role]) -> set[Operation]:
 @pytest.mark.parametrize("seed", range(60))
 def test_units_follow_what_they_wait_for_and_wait_for_nothing_else(seed: int) -> None:
     order, roles = random_graph(seed)
-    units = cut(order, roles.__getitem__)
+    units = cluster(order, roles.__getitem__)
     unit_of: dict[Operation, Unit] = {op: unit for unit in units for op in unit.ops}
     assert set(unit_of) == {op for op in order if roles[op] is not Role.SHARED}
     place = {unit: i for i, unit in enumerate(units)}
@@ -71,7 +71,7 @@ def test_what_depends_on_nothing_that_waits_is_one_region() -> None:
         y = hr.tanh(x) * hr.exp(x)
         hr.sigmoid(y)
         order = list(graph.operations)
-        units = cut(order, lambda op: Role.SHARED if op.type == "Const" else Role.INSIDE)
+        units = cluster(order, lambda op: Role.SHARED if op.type == "Const" else Role.INSIDE)
     assert [len(unit.ops) for unit in units] == [4]
 
 
@@ -83,7 +83,7 @@ def test_the_outputs_of_a_switch_are_sources_of_their_own() -> None:
         order = list(graph.operations)
         roles = dict.fromkeys(order, Role.INSIDE)
         roles.update({x.op: Role.SHARED, p.op: Role.SHARED, dead.op: Role.SOURCE})
-        units = cut(order, roles.__getitem__)
+        units = cluster(order, roles.__getitem__)
     unit_of = {op: unit for unit in units for op in unit.ops}
     assert unit_of[a.op] is not unit_of[b.op]
 
@@ -96,6 +96,6 @@ def test_the_outputs_of_what_waits_are_one_source() -> None:
         order = list(graph.operations)
         roles = {op: Role.SHARED if op.type == "Const" else Role.INSIDE for op in order}
         roles[first.op] = Role.SOURCE
-        units = cut(order, roles.__getitem__)
+        units = cluster(order, roles.__getitem__)
     unit_of = {op: unit for unit in units for op in unit.ops}
     assert unit_of[a.op] is unit_of[b.op]

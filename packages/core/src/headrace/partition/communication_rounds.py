@@ -2,8 +2,8 @@
 
 A value that crosses from one task to another belongs to a *round*: one more than the last value
 from elsewhere on the way to it. Within a step without operations that wait, tasks can therefore
-take turns: whoever has run all that needs values of earlier rounds only can wait for all values of
-the next round at once, and nobody waits for itself by way of others. Values of one round that
+work in phases: whoever has run all that needs values of earlier rounds only can wait for all values
+of the next round at once, and nobody waits for itself by way of others. Values of one round that
 wait for the same operations besides travel, arrive and are waited for together.
 """
 
@@ -75,18 +75,18 @@ def readiness(
         if op.type == "Const" and not op.control_inputs:
             continue
         task = tasks[op] = placement[op].task_name
-        turn, sources = 0, 0
+        phase, sources = 0, 0
         dead = may_branch(op)
         for needed in dict.fromkeys((*(t.op for t in op.inputs), *op.control_inputs)):
             before = found.get(needed, _AT_ONCE)
             crosses = needed in tasks and tasks[needed] != task
-            turn = max(turn, before.round + crosses)
+            phase = max(phase, before.round + crosses)
             sources |= before.sources
             dead = dead or before.may_be_dead
         if waits(op):
             sources = sources | 1 << count if count < _MAX_SOURCES else -1
             count += 1
-        found[op] = Readiness(turn, sources, dead) if turn or sources or dead else _AT_ONCE
+        found[op] = Readiness(phase, sources, dead) if phase or sources or dead else _AT_ONCE
     return found
 
 
@@ -126,8 +126,8 @@ def crossing(ready: Readiness, source: DeviceName, destination: DeviceName) -> C
     return Crossing(ready.round + 1, ready.sources)
 
 
-def turns(receives: Iterable[Operation]) -> dict[Operation, int] | None:
-    """Return which turn each receive of a plan belongs to, from 1 on.
+def phases(receives: Iterable[Operation]) -> dict[Operation, int] | None:
+    """Return which phase each receive of a plan belongs to, from 1 on.
 
     Returns:
         None where the plan must not wait for its receives in any order: for one of them alone, or

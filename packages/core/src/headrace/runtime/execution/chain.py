@@ -226,8 +226,8 @@ class ChainRun:
 
     def _look_ahead(self) -> None:
         """Tell of variables without a value before something is waited for, not after that."""
-        for turn, op, cell in self._chain.late:
-            if turn <= self._at and not cell.initialized:
+        for phase, op, cell in self._chain.late:
+            if phase <= self._at and not cell.initialized:
                 try:
                     cell.read()
                 except UninitializedError as error:

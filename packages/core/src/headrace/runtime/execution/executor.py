@@ -1,7 +1,7 @@
 """Executing plans: to their end, or started and taken up again where they had to wait.
 
 A plan in which nothing waits and nothing is dead runs as one loop (``serial.py``), and so does one
-that waits for other tasks in turns, or for one thing after the other (``chain.py``). In any other,
+that waits for other tasks in phases, or for one thing after the other (``chain.py``). In any other,
 nodes run as their inputs arrive (``dataflow.py``). Whatever waits holds no thread: a run is left
 there, and somebody is told when it can go on. ``execute`` waits for that, for a caller who has
 nothing else to do; ``start`` leaves it to a scheduler that runs many steps on few threads.

@@ -36,7 +36,7 @@ Active = Callable[[Plan], AbstractContextManager[Any]]
 
 @final
 class ParallelRuns:
-    """Decides for a plan which of its nodes run beside others, and runs it.
+    """Decides for a plan which of its nodes run in parallel, and runs it.
 
     Attributes:
         long: The indices of these nodes; none while the plan is measured, or where it does not pay.
@@ -54,7 +54,7 @@ class ParallelRuns:
         self._able = able
         self._timings: dict[int, Timing] | None = {}
         self._runs = 0
-        self._serial_s = self._beside_s = float("inf")
+        self._serial_s = self._parallel_s = float("inf")
         # The nodes, whose values are let go by count and not in the order of the plan.
         self._nodes: tuple[PlanNode, ...] = ()
 
@@ -82,8 +82,8 @@ class ParallelRuns:
             _Run(plan, self._nodes, self.long, self._most, step, execute, active).go()
             if self._runs <= RUNS + _TRIAL:
                 self._runs += 1
-                self._beside_s = min(self._beside_s, time.perf_counter() - began)
-                if self._runs > RUNS + _TRIAL and self._beside_s > _SHORTER * self._serial_s:
+                self._parallel_s = min(self._parallel_s, time.perf_counter() - began)
+                if self._runs > RUNS + _TRIAL and self._parallel_s > _SHORTER * self._serial_s:
                     self.long = frozenset()
 
     def _measure(
@@ -113,7 +113,7 @@ class ParallelRuns:
 
 @final
 class _Run:
-    """One run of a plan, some nodes of which run beside each other."""
+    """One run of a plan, some nodes of which run in parallel."""
 
     def __init__(
         self,

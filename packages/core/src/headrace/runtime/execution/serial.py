@@ -1,4 +1,4 @@
-"""Running a plan in its order, also where it waits in turns for what other tasks send.
+"""Running a plan in its order, also where it waits in phases for what other tasks send.
 
 The run can be left where it waits, and be taken up again by any thread when what it waits for has
 come: no thread has to wait with it.
@@ -127,7 +127,7 @@ def _are_arrays(values: Sequence[Any]) -> bool:
 
 @final
 class SerialRun:
-    """One run of a plan that waits in turns."""
+    """One run of a plan that waits in phases."""
 
     __slots__ = (
         *("_at", "_began", "_come", "_execute", "_failure", "_parked", "_plan", "_slots"),
@@ -138,7 +138,7 @@ class SerialRun:
         """Begin a run.
 
         Args:
-            plan: A plan in which nothing is dead, and that waits in turns or not at all.
+            plan: A plan in which nothing is dead, and that waits in phases or not at all.
             step: The step that it runs in.
             wake: Called once, by any thread, after ``advance`` has returned False, when it should
                 be called again.

@@ -7,8 +7,8 @@ Two rules keep regions from holding anything up, or waiting for themselves by wa
   dequeue, a switch, a merge). An operation's label is the set of sources that it depends on
   directly, counting from the last ones; operations of one region have one label. So a region
   starts when the last of its sources has come, and its operations are all dead or all alive.
-* Receives that are waited for together are one source. Where a plan waits for them in turns, one
-  turn after the other, what depends on a later one depends on the earlier ones, too.
+* Receives that are waited for together are one source. Where a plan waits for them in phases, one
+  phase after the other, what depends on a later one depends on the earlier ones, too.
 * What holds functions (a call, a condition, a loop) runs by itself, and what depends on it belongs
   to a later *level*.
 """
@@ -47,8 +47,8 @@ class Unit:
     region: bool = False
 
 
-class Turn(int):
-    """Names the receives of one turn, in a plan that waits for one turn after the other."""
+class Phase(int):
+    """Names the receives of one phase, in a plan that waits for one phase after the other."""
 
     __slots__ = ()
 
@@ -56,7 +56,7 @@ class Turn(int):
 _NONE: frozenset[Hashable] = frozenset()
 
 
-def cut(
+def cluster(
     order: Sequence[Operation],
     role: Callable[[Operation], Role],
     extra: Callable[[Operation], Iterable[Operation]] = lambda op: (),
@@ -69,9 +69,9 @@ def cut(
         order: The operations, in an order in which they can run.
         role: What each of them is to cutting.
         extra: What an operation waits for besides its inputs and control inputs.
-        joint: Of a source, what stands for all that are waited for together, a ``Turn`` where
-            there is one turn after the other; None where it is waited for by itself. Of an
-            operation inside of a region, the turn that it waits for without need; else None.
+        joint: Of a source, what stands for all that are waited for together, a ``Phase`` where
+            there is one phase after the other; None where it is waited for by itself. Of an
+            operation inside of a region, the phase that it waits for without need; else None.
         parts: For each device the one that compiles what is on it; None where each does.
     """
     labels: dict[Hashable, tuple[frozenset[Hashable], int]] = {}
@@ -135,8 +135,8 @@ def cut(
 
 def _union(left: frozenset[Hashable], right: frozenset[Hashable]) -> frozenset[Hashable]:
     both = left | right
-    turns = [source for source in both if isinstance(source, Turn)]
-    return both.difference(turns) | {max(turns)} if len(turns) > 1 else both
+    phases = [source for source in both if isinstance(source, Phase)]
+    return both.difference(phases) | {max(phases)} if len(phases) > 1 else both
 
 
 def _sorted(

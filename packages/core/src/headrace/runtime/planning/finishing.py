@@ -65,10 +65,10 @@ def finished(
         builder.transfers or any(node.op.type in _TRANSFERS for node in builder.nodes),
         builder.uses,
         only.whole(fetches) if only is not None and not builder.around else None,
-        builder.in_turn,
+        builder.in_phases,
         stretches(builder.nodes),
         builder.options.inter_op_threads,
-        _beside(builder) if len(builder.nodes) > 1 else None,
+        _parallel(builder) if len(builder.nodes) > 1 else None,
         tuple(i for i, node in enumerate(builder.nodes) if not node.waits),
         tuple(node.waits for node in builder.nodes),
         readers(builder.nodes, builder.slots),
@@ -84,8 +84,8 @@ def at_once(device: Device, options: Options) -> int:
     return options.inter_op_threads or device.threads(options)
 
 
-def _beside(builder: PlanBuilder) -> ParallelRuns | None:
-    """Return what runs nodes beside each other, None where that cannot be."""
+def _parallel(builder: PlanBuilder) -> ParallelRuns | None:
+    """Return what runs nodes in parallel, None where that cannot be."""
     if builder.waits or builder.branches or builder.transfers:
         return None
     able = {name: at_once(device, builder.options) for name, device in builder.devices.items()}
@@ -95,14 +95,14 @@ def _beside(builder: PlanBuilder) -> ParallelRuns | None:
 
 def _chain(builder: PlanBuilder) -> Chain | None:
     """Return how the plan runs where its nodes wait one after the other, else None."""
-    if not builder.waits or builder.branches or builder.in_turn:
+    if not builder.waits or builder.branches or builder.in_phases:
         return None
     late = []
-    for op, turn in builder.early.items():
+    for op, phase in builder.early.items():
         known = builder.slot_of.get(op.inputs[0])
         cell = None if known is None else builder.slots[known]
         if isinstance(cell, VariableCell):
-            late.append((turn, op, cell))
+            late.append((phase, op, cell))
     return chain(builder.nodes, builder.slots, late)
 
 

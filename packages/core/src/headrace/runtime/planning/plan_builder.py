@@ -31,10 +31,10 @@ from headrace.runtime.execution.executor import AloneProgram
 from headrace.runtime.execution.plan import Mode, Plan, PlanNode
 from headrace.runtime.options import Options
 from headrace.runtime.planning.binding import Bound, activated, bind, bind_preferred, is_blocking
-from headrace.runtime.planning.clustering import Role, Unit, cut
+from headrace.runtime.planning.clustering import Role, Unit, cluster
 from headrace.runtime.planning.finishing import at_once
 from headrace.runtime.planning.numerics import checked
-from headrace.runtime.planning.turns import Turns
+from headrace.runtime.planning.phases import Phases
 from headrace.runtime.regions.region import Program, RegionCall, Surroundings, is_handle
 from headrace.runtime.state.session_state import SessionState
 from headrace.runtime.transfers.rendezvous import Edge
@@ -70,8 +70,8 @@ class PlanBuilder:
         transfers: Whether a plan that a node holds sends or receives.
         inner: The plans of the functions that operations hold.
         uses: What the plan does with resources, for messages.
-        in_turn: Whether receives are waited for one turn after the other.
-        early: Reads that wait without need, and the turns in which they could be.
+        in_phases: Whether receives are waited for one phase after the other.
+        early: Reads that wait without need, and the phases in which they could be.
     """
 
     def __init__(
@@ -104,8 +104,8 @@ class PlanBuilder:
         self.starting: Collection[Operation] = ()
         self.waits = False
         self.branches = False
-        self.in_turn = False
-        # Reads that wait without need, and the turns in which they could be.
+        self.in_phases = False
+        # Reads that wait without need, and the phases in which they could be.
         self.early: Mapping[Operation, int] = {}
         self.transfers = False
         self.uses: list[tuple[str, Any]] = []
@@ -158,7 +158,7 @@ class PlanBuilder:
                 self.bound[op] = Bound(Mode.INVOKES, call)
 
     def add_units(
-        self, order: Sequence[Operation], alone: Collection[Operation], turns: Turns
+        self, order: Sequence[Operation], alone: Collection[Operation], phases: Phases
     ) -> None:
         """Add operations, as regions where their device can compile them."""
         may_die = any(map(may_branch, order))
@@ -184,8 +184,8 @@ class PlanBuilder:
         self.shared.update(shared)
         for op in shared:
             self.add(op)
-        units = cut(order, roles.__getitem__, local_send, turns.source, self.parts)
-        units = turns.sorted_units(units)
+        units = cluster(order, roles.__getitem__, local_send, phases.source, self.parts)
+        units = phases.sorted_units(units)
         place = {op: unit for unit in units for op in unit.ops}
         # Of tensors that others read than the unit that makes them.
         readers: dict[Tensor, set[Unit]] = {}

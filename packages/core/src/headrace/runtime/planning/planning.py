@@ -20,8 +20,8 @@ from headrace.runtime.execution.plan import Plan
 from headrace.runtime.options import DEFAULT_OPTIONS, Options
 from headrace.runtime.planning.determinism import refuse_chance, refuse_races
 from headrace.runtime.planning.finishing import finished
+from headrace.runtime.planning.phases import Phases
 from headrace.runtime.planning.plan_builder import Nest, PlanBuilder
-from headrace.runtime.planning.turns import Turns
 from headrace.runtime.state.session_state import SessionState
 from headrace.runtime.transfers.rendezvous import Edge
 
@@ -83,12 +83,12 @@ def _planned(
         refuse_chance(order, devices)
     builder = PlanBuilder(devices, machine, state, nest, options, around, build_plan)
     builder.bind_holders(order)
-    turns = Turns(order, builder.may_wait)
-    builder.in_turn, builder.early = turns.taken, turns.early
+    phases = Phases(order, builder.may_wait)
+    builder.in_phases, builder.early = phases.taken, phases.early
     if options.compiled:
-        builder.add_units(order, alone, turns)
+        builder.add_units(order, alone, phases)
     else:
-        for op in turns.sorted(order):
+        for op in phases.sorted(order):
             builder.add(op)
     if options.deterministic and builder.waits:
         refuse_races(order)
