@@ -15,7 +15,7 @@ from headrace.ops.kinds import Floating
 from headrace.ops.pointwise import like, pointwise
 
 
-@pointwise("CheckNumerics")
+@pointwise("CheckNumerics", aliases=["tensor"])
 def check_numerics(tensor: Floating, message: str) -> Spec:
     """``tensor``, after a check that raises when it runs and finds infinity or NaN.
 

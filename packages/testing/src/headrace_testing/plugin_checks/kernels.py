@@ -39,7 +39,7 @@ class _Call:
 def check_alone(sample: Sample, device: str, kernel: Kernel) -> None:
     """Call a kernel directly: its values, dtypes and shapes, and what becomes of its inputs."""
     made = 0
-    for found in _calls(sample, device, kernel):
+    for found in calls_of(sample, device, kernel):
         made += 1
         arrays = [a.copy() for a in flat(found.values)]
         results = _tried(sample, device, kernel, found, arrays)
@@ -59,7 +59,8 @@ def check_alone(sample: Sample, device: str, kernel: Kernel) -> None:
         raise SkipCheck(f"the kernel at {kernel.where} takes none of the dtypes, or only waits")
 
 
-def _calls(sample: Sample, device: str, kernel: Kernel) -> Iterator[_Call]:
+def calls_of(sample: Sample, device: str, kernel: Kernel) -> Iterator[_Call]:
+    """Yield the calls of a kernel on the arrays of a sample, one for each dtype that it takes."""
     opened = open_device(device.split(":")[0])
     if opened.xp is not np:
         raise SkipCheck(f"arrays of {device} are not NumPy's: steps check its kernels")
@@ -117,15 +118,28 @@ def _check_sharing(
     arrays: list[NDArray],
     results: list[NDArray],
 ) -> None:
-    if not found.op.schema.elementwise or getattr(found.op.schema, "aliases", None):
-        return
-    for i, array in enumerate(arrays):
-        if any(np.shares_memory(array, result) for result in results):
-            problem = (
-                f"the kernel at {kernel.where} returns the memory of its input {i}, which an "
-                "elementwise op does not: return a copy"
-            )
-            raise fail(sample, device, found.label, problem)
+    shared = unstated_sharing(found.op, arrays, results)
+    if shared:
+        problem = (
+            f"the kernel at {kernel.where} returns the memory of its {shared}, which the op does "
+            "not state: return a copy, or declare the op with aliases=[...]"
+        )
+        raise fail(sample, device, found.label, problem)
+
+
+def unstated_sharing(op: Operation, arrays: list[NDArray], results: list[NDArray]) -> str:
+    """Return which input's memory a result shares though the op does not say so; "" for none.
+
+    Args:
+        op: The operation.
+        arrays: Its inputs.
+        results: What its kernel made of them.
+    """
+    stated = op.schema.flat_places(op.arity, op.schema.may_share)
+    for place, array in enumerate(arrays):
+        if place not in stated and any(np.shares_memory(array, result) for result in results):
+            return f"input {place}"
+    return ""
 
 
 def _check_repeats(
