@@ -1,4 +1,4 @@
-"""Places of largest and smallest elements by sweeps: those that the plain kernels find."""
+"""Places of largest and smallest elements by native loops: those that the plain kernels find."""
 
 from __future__ import annotations
 

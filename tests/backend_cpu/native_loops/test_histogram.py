@@ -1,4 +1,4 @@
-"""Counts by sweeps: what the plain kernels count, for all dtypes and any number of threads."""
+"""Histograms by native loops: what plain kernels count, for all dtypes and numbers of threads."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Sweeps of known shapes run as instructions: the same bits and errors, variables in place."""
+"""Native loops of known shapes as instructions: the same bits and errors, variables in place."""
 
 from __future__ import annotations
 
@@ -229,7 +229,7 @@ def test_elements_that_are_read_are_found_by_themselves():
                 np.testing.assert_array_equal(at, [0, 0, 1, 0, 2])
 
 
-def test_a_sweep_that_never_refuses_is_called_as_it_is():
+def test_a_native_loop_that_never_refuses_is_called_as_it_is():
     with hr.Graph().as_default():
         ids = hr.placeholder(hr.int32, [40])
         x = hr.placeholder(hr.float32, [40, 3])
@@ -258,7 +258,7 @@ def test_sparse_products_are_those_of_plain_kernels(turned):
         np.testing.assert_allclose(found, want, rtol=1e-4, atol=1e-4)
 
 
-def test_rounds_with_such_sweeps_run_at_one_go():
+def test_rounds_with_such_native_loops_run_at_one_go():
     pairs = hr.constant(np.stack([ids(6, 20), ids(6, 20)], 1).astype(np.int64))
     matrix = hr.SparseTensor(pairs, hr.constant(rows(20)), [6, 6])
     x = hr.placeholder(hr.float32, [6, 8])

@@ -1,4 +1,4 @@
-"""Sweeps give the bits of plain kernels, on any number of threads, for all dtypes."""
+"""Native loops give the bits of plain kernels, on any number of threads, for all dtypes."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def _run(build: Callable[..., Any], arrays: Any, **settings: Any) -> list[Any]:
 
 
 def _check(build: Callable[..., Any], *arrays: Any, zeros: bool = True) -> None:
-    """Compare the compiled executor, which waits for sweeps, with the plain one, bit by bit.
+    """Compare the compiled executor, which waits for native loops, with the plain one, bit by bit.
 
     Args:
         build: The program.

@@ -1,4 +1,4 @@
-"""Images resized by sweeps, and their gradients: the bits of the plain kernels."""
+"""Images resized by native loops, and their gradients: the bits of the plain kernels."""
 
 from __future__ import annotations
 

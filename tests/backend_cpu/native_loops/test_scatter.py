@@ -1,4 +1,4 @@
-"""Scattered slices and parts by sweeps: the bits of the plain kernels, for all dtypes."""
+"""Scattered slices and parts by native loops: the bits of the plain kernels, for all dtypes."""
 
 from __future__ import annotations
 

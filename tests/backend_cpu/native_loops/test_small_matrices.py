@@ -10,7 +10,7 @@ import headrace as hr
 pytestmark = pytest.mark.needs("backend-cpu")
 
 COMPILED = {"compile_after": 0, "compile_wait": True}
-SWEEPS = ("inverses", "solutions", "determinants", "factors", "substituted")
+NATIVE_LOOPS = ("inverses", "solutions", "determinants", "factors", "substituted")
 
 
 def turned(x):
@@ -99,7 +99,7 @@ def test_results_are_those_of_float64(name, batch, n, m, dtype):
         assert found.shape == oracle.shape
         assert np.abs(found - oracle).max() <= bound * np.abs(oracle).max()
         if "executor" not in config:
-            assert any(sweep in told for sweep in SWEEPS)
+            assert any(native_loop in told for native_loop in NATIVE_LOOPS)
             bits.add(found.tobytes())
     # Steps give the same before and after they are compiled.
     assert len(bits) == 1
@@ -186,7 +186,7 @@ def test_determinants_are_exact_where_products_leave_the_range_on_their_way():
     np.testing.assert_allclose(found, [-1, -1, -120, 0], rtol=1e-5)
 
 
-def test_sweeps_run_in_the_rounds_of_loops():
+def test_native_loops_run_in_the_rounds_of_loops():
     a = np.array([[2.0, 1.0], [1.0, 3.0]], np.float32)
     matrix = hr.placeholder("float32", [2, 2])
     found = hr.while_loop(

@@ -1,4 +1,4 @@
-"""Transpositions by sweeps: the elements of NumPy's, whatever the axes."""
+"""Transpositions by native loops: the elements of NumPy's, whatever the axes."""
 
 from __future__ import annotations
 

@@ -19,7 +19,7 @@ TYPES = {
     "lapack": "lapack.match:TAKEN",
     "picked fold": "native_loops.gather_reduce:FOLDS",
     "windows": "windows.match:WINDOWS",
-    "sweep": "native_loops.plans:PLANS",
+    "native loop": "native_loops.plans:PLANS",
     "part": "native_loops.strided_copy:TYPES",
 }
 LATER = re.findall(r'_later\("([^"]+)"\)', Path(matchers.__file__).read_text("utf-8"))
@@ -45,5 +45,5 @@ def test_what_is_imported_later_is_there(target: str) -> None:
 def test_every_module_that_is_imported_later_is_compared() -> None:
     modules = {target.partition(":")[0] for target in LATER if target.endswith("wants")}
     known = {where.partition(":")[0] for where in TYPES.values()}
-    # All sweeps share what says whether one is wanted.
+    # All native loops share what says whether one is wanted.
     assert modules - known == {"native_loops.instruction"}

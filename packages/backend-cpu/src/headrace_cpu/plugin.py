@@ -71,10 +71,10 @@ def headrace_register_kernels(registry: KernelRegistry) -> None:
     """Add the NumPy kernels."""
     # lazy: an entry point is imported with every plugin, and must cost nothing
     from headrace_cpu.kernels import ARRAY_KERNELS, CPU_KERNELS, PREPARED_KERNELS, STATE_KERNELS
-    from headrace_cpu.native_loops.table import KERNELS as SWEEPS
+    from headrace_cpu.native_loops.table import KERNELS as NATIVE_LOOPS
     from headrace_cpu.onednn.listed import KERNELS as LISTED
 
-    registry.add("cpu", (*CPU_KERNELS, *SWEEPS, *LISTED))
+    registry.add("cpu", (*CPU_KERNELS, *NATIVE_LOOPS, *LISTED))
     registry.add_later("cpu", "headrace_cpu.kernels.rare:ALL_KERNELS", RARE_FAMILIES)
     registry.add_for_array_modules((*ARRAY_KERNELS, *STATE_KERNELS, *PREPARED_KERNELS))
 

@@ -18,7 +18,7 @@ import numpy as np
 from headrace import Operation
 from headrace_cpu.kernels.numeric import axis_index, widened
 from headrace_cpu.native.memory import address
-from headrace_cpu.native_loops.native_loop import SIZES, Call, Job, Sweep, code_of, team_for
+from headrace_cpu.native_loops.native_loop import SIZES, Call, Job, NativeLoop, code_of, team_for
 
 # Longer rows are left to NumPy, which compares without making numbers: from so many elements of
 # 32-bit floats on, which it looks through for NaN first, and of others.
@@ -106,8 +106,8 @@ def _key(code: str, *, largest: bool) -> str:
 
 
 @functools.cache
-def sweeps_of(code: str, found: str, *, largest: bool) -> tuple[Sweep, Sweep]:
-    """Return the sweeps for nothing and for something behind the axis."""
+def native_loops_of(code: str, found: str, *, largest: bool) -> tuple[NativeLoop, NativeLoop]:
+    """Return the native loops for nothing and for something behind the axis."""
     name = "largest" if largest else "smallest"
     types, start = {"T": code, "O": found}, _start(code, largest=largest)
     parts = {"KEY": _key(code, largest=largest)}
@@ -115,8 +115,8 @@ def sweeps_of(code: str, found: str, *, largest: bool) -> tuple[Sweep, Sweep]:
     columns = _COLUMNS.replace("BLOCK", str(BLOCK)).replace("START", start)
     columns = columns.replace("SIGN", ">" if largest else "<")
     return (
-        Sweep(f"{name}_of_rows", _WORDS, rows, types, parts),
-        Sweep(f"{name}_of_columns", (*_WORDS, "bests", "places"), columns, types),
+        NativeLoop(f"{name}_of_rows", _WORDS, rows, types, parts),
+        NativeLoop(f"{name}_of_columns", (*_WORDS, "bests", "places"), columns, types),
     )
 
 
@@ -154,7 +154,7 @@ def _job(op: Operation, *, largest: bool) -> Job | None:
             calls[1](team, *sizes, address(bests), address(places))
         return result
 
-    return Job(sweeps_of(code, found, largest=largest), run)
+    return Job(native_loops_of(code, found, largest=largest), run)
 
 
 JOBS: dict[str, Callable[[Operation], Job | None]] = {

@@ -30,7 +30,7 @@ def search_plan(op: Operation, threads: int) -> Plan | None:
         return None
     assert code is not None
     outer, length, inner = lines
-    rows, columns = argmax.sweeps_of(code, found, largest=op.type == "ArgMax")
+    rows, columns = argmax.native_loops_of(code, found, largest=op.type == "ArgMax")
     team = team_for(prod(lines) // 2, threads)
     numbers = {"outer": outer, "length": length, "inner": inner}
     tensors = {"x": x, "out": out}
@@ -57,7 +57,7 @@ def scan_plan(op: Operation, threads: int) -> Plan | None:
         return None
     assert code is not None
     outer, length, inner = lines
-    rows, columns = scans.sweeps_of(op.type, code)
+    rows, columns = scans.native_loops_of(op.type, code)
     team = team_for(prod(lines), threads)
     numbers = {"outer": outer, "length": length, "inner": inner,
                "exclusive": int(op.attrs["exclusive"]),

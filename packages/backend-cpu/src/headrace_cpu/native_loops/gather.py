@@ -16,7 +16,14 @@ import numpy as np
 from headrace import Operation
 from headrace_cpu.kernels.numeric import axis_index
 from headrace_cpu.native.memory import address
-from headrace_cpu.native_loops.native_loop import Call, Job, Sweep, code_of, set_status, team_for
+from headrace_cpu.native_loops.native_loop import (
+    Call,
+    Job,
+    NativeLoop,
+    code_of,
+    set_status,
+    team_for,
+)
 
 # So many rows ahead are asked for.
 _AHEAD = 8
@@ -66,14 +73,14 @@ _WORDS = ("table", "out", "ids", "outer", "parts", "shared", "height", "count", 
 
 
 @functools.cache
-def pick_sweep(size: int, index: str) -> Sweep:
-    """Return the sweep that picks rows of elements of so many bytes by indices of a dtype."""
+def pick_native_loop(size: int, index: str) -> NativeLoop:
+    """Return the native loop that picks rows of elements of so many bytes by indices of a dtype."""
     code, lanes = _BITS[size], 64 // size
     text = _PICK.replace("LANES", str(lanes)).replace("HALF", str(lanes // 2))
     text = text.replace("QUARTER", str(lanes // 4)).replace("AHEAD", str(_AHEAD))
     vectors = {"V": f"{code}x{lanes}", "W": f"{code}x{lanes // 2}", "X": f"{code}x{lanes // 4}"}
     types = {"T": code, "I": index, **vectors}
-    return Sweep("pick", _WORDS, text, types, {"STATUS": set_status()})
+    return NativeLoop("pick", _WORDS, text, types, {"STATUS": set_status()})
 
 
 # Tuples so long are taken apart without a loop.
@@ -95,8 +102,8 @@ _FLATTEN_WORDS = ("indices", "sizes", "rows", "count", "depth")
 
 
 @functools.cache
-def flatten_sweep(index: str, depth: int | None) -> Sweep:
-    """Return the sweep that makes numbers of rows of tuples of indices of a dtype.
+def flatten_native_loop(index: str, depth: int | None) -> NativeLoop:
+    """Return the native loop that makes numbers of rows of tuples of indices of a dtype.
 
     Args:
         index: The code of the dtype.
@@ -106,14 +113,14 @@ def flatten_sweep(index: str, depth: int | None) -> Sweep:
     name, text = "flatten", _FLATTEN
     if depth is not None and depth <= _SHORT:
         name, text = f"flatten_{depth}", re.sub(r"\bdepth\b", str(depth), text)
-    return Sweep(name, _FLATTEN_WORDS, text, {"I": index}, parts)
+    return NativeLoop(name, _FLATTEN_WORDS, text, {"I": index}, parts)
 
 
 def flattened(call: Call, threads: int, indices: Any, dims: Sequence[int]) -> Any:
     """Return the numbers of rows that tuples of indices name, None where one is out of range.
 
     Args:
-        call: The sweep.
+        call: The native loop.
         threads: How many threads there are.
         indices: [..., depth].
         dims: The sizes of the axes, those that are indexed first.
@@ -151,7 +158,7 @@ def picked(
     """Return rows of a table, None where an index is out of range.
 
     Args:
-        call: The sweep.
+        call: The native loop.
         threads: How many threads there are.
         table: The table, contiguous.
         ids: Which rows, contiguous.
@@ -200,7 +207,7 @@ def _gather_job(op: Operation) -> Job | None:
         sizes = (outer, shared, params.shape[at], count, width)
         return picked(calls[0], threads, params, np.ascontiguousarray(indices), shape, sizes)
 
-    return Job((pick_sweep(size, index),), run)
+    return Job((pick_native_loop(size, index),), run)
 
 
 def _gather_nd_job(op: Operation) -> Job | None:
@@ -223,8 +230,8 @@ def _gather_nd_job(op: Operation) -> Job | None:
         return picked(calls[0], threads, params, rows, shape, sizes)
 
     if single:
-        return Job((pick_sweep(size, index),), run)
-    return Job((pick_sweep(size, "i64"), flatten_sweep(index, depth)), run)
+        return Job((pick_native_loop(size, index),), run)
+    return Job((pick_native_loop(size, "i64"), flatten_native_loop(index, depth)), run)
 
 
 def _reverse_sequence_job(op: Operation) -> Job | None:
@@ -254,7 +261,7 @@ def _reverse_sequence_job(op: Operation) -> Job | None:
         sizes = (1, 1, count * steps, count * steps, width)
         return picked(calls[0], threads, x, np.ascontiguousarray(order), x.shape, sizes)
 
-    return Job((pick_sweep(size, "i64"),), run)
+    return Job((pick_native_loop(size, "i64"),), run)
 
 
 JOBS: dict[str, Callable[[Operation], Job | None]] = {

@@ -23,7 +23,7 @@ from headrace_cpu.native_loops.segment_reductions import (
     FOLD_WORDS,
     SEGMENTS,
     Folds,
-    fold_sweep,
+    fold_native_loop,
     lists_for,
 )
 from headrace_cpu.program.block import Block, bound
@@ -49,7 +49,7 @@ class PickedFold(Instruction):
             gather: What picks rows.
             weighing: What multiplies them, and by what; None where nothing does.
             fold: What folds them.
-            folds: The fold, as sweeps know it.
+            folds: The fold, as native loops know it.
             threads: How many threads it may use.
         """
         self._gather, self._weights = gather, None if weighing is None else weighing[1]
@@ -70,7 +70,9 @@ class PickedFold(Instruction):
         self.scratch = self._seen + (0 if folds.none is None else self._rows)
         codes = [code_of(t.dtype.numpy) or "" for t in (self._ids, self._picks)]
         weighted = self._weights is not None
-        self._sweep = fold_sweep(folds.fold, folds.code, codes[0], codes[1], 1, weighted)
+        self._native_loop = fold_native_loop(
+            folds.fold, folds.code, codes[0], codes[1], 1, weighted
+        )
         self._kernel: int | None = None
 
     def flops(self) -> int:
@@ -81,11 +83,11 @@ class PickedFold(Instruction):
 
     def source(self) -> str:
         """Return the source of its kernel."""
-        return self._sweep.source().text
+        return self._native_loop.source().text
 
     def kernels(self) -> Sequence[KernelSource]:
         """Return its kernel; plain kernels compute until it is there."""
-        return [self._sweep.source()] if self._kernel is None else []
+        return [self._native_loop.source()] if self._kernel is None else []
 
     def adopt(self, addresses: Sequence[int]) -> None:
         """Run the kernel."""
@@ -165,7 +167,7 @@ def wants(candidate: Candidate) -> bool:
 
 
 def make(candidate: Candidate) -> Instruction | None:
-    """Return the instruction that picks and folds; None where sweeps do not know the dtypes."""
+    """Return the instruction that picks and folds; None where no native loop knows the dtypes."""
     op, matches = candidate.op, candidate.matches
     found, folds = _picking(candidate), SEGMENTS[op.type](op)
     if found is None or folds is None or not folds.same or op.inputs[2].spec.value is None:

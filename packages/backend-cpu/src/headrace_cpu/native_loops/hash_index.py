@@ -15,7 +15,7 @@ import numpy as np
 
 from headrace import Operation
 from headrace_cpu.native.memory import address
-from headrace_cpu.native_loops.native_loop import Call, Job, Sweep, set_status, team_for
+from headrace_cpu.native_loops.native_loop import Call, Job, NativeLoop, set_status, team_for
 from headrace_cpu.native_loops.string_hash import READ, hash_text, readable, with_places
 from headrace_cpu.tables import Index, LookupTable
 
@@ -89,7 +89,9 @@ _FIND_WORDS = (
 )  # fmt: skip
 
 
-def _sweep(name: str, words: tuple[str, ...], text: str, source: str, types: Any) -> Sweep:
+def _native_loop(
+    name: str, words: tuple[str, ...], text: str, source: str, types: Any
+) -> NativeLoop:
     strings = "I" not in types
     parts = {
         "KEY": (_STRING if strings else _WHOLE).replace("FROM", source),
@@ -99,17 +101,17 @@ def _sweep(name: str, words: tuple[str, ...], text: str, source: str, types: Any
         **hash_text("farm"),
     }
     parts = {word: with_places(part) for word, part in parts.items()}
-    return Sweep(f"{name}_{'strings' if strings else 'whole'}", words, text, types, parts)
+    return NativeLoop(f"{name}_{'strings' if strings else 'whole'}", words, text, types, parts)
 
 
 @functools.cache
-def _index(types: tuple[tuple[str, str], ...]) -> Sweep:
-    return _sweep("index", _INDEX_WORDS, _INDEX, "keys", dict(types))
+def _index(types: tuple[tuple[str, str], ...]) -> NativeLoop:
+    return _native_loop("index", _INDEX_WORDS, _INDEX, "keys", dict(types))
 
 
 @functools.cache
-def _find(types: tuple[tuple[str, str], ...]) -> Sweep:
-    return _sweep("find", _FIND_WORDS, _FIND, "asked", dict(types))
+def _find(types: tuple[tuple[str, str], ...]) -> NativeLoop:
+    return _native_loop("find", _FIND_WORDS, _FIND, "asked", dict(types))
 
 
 def _find_job(op: Operation) -> Job | None:

@@ -15,7 +15,14 @@ import numpy as np
 from headrace import Operation
 from headrace_cpu.kernels.numeric import scalar
 from headrace_cpu.native.memory import address
-from headrace_cpu.native_loops.native_loop import Call, Job, Sweep, code_of, set_status, team_for
+from headrace_cpu.native_loops.native_loop import (
+    Call,
+    Job,
+    NativeLoop,
+    code_of,
+    set_status,
+    team_for,
+)
 
 _CHUNK = 1024
 # Rows of counts for each thread.
@@ -51,9 +58,9 @@ _WORDS = ("values", "count", "limits", "bins", "counts", "places")
 
 
 @functools.cache
-def _histogram(code: str) -> Sweep:
+def _histogram(code: str) -> NativeLoop:
     text = _HISTOGRAM.replace("ROWS", str(_ROWS)).replace("CHUNK", str(_CHUNK))
-    return Sweep("histogram", _WORDS, text, {"T": code}, {"STATUS": set_status()})
+    return NativeLoop("histogram", _WORDS, text, {"T": code}, {"STATUS": set_status()})
 
 
 def _histogram_job(op: Operation) -> Job | None:
@@ -130,15 +137,15 @@ _MOST_NUMBERS = 1 << 24
 
 
 @functools.cache
-def _ends(code: str) -> Sweep:
-    return Sweep("ends", _ENDS_WORDS, _ENDS, {"T": code})
+def _ends(code: str) -> NativeLoop:
+    return NativeLoop("ends", _ENDS_WORDS, _ENDS, {"T": code})
 
 
 @functools.cache
-def _tally(code: str, counted: str) -> Sweep:
+def _tally(code: str, counted: str) -> NativeLoop:
     text = _TALLY.replace("ROWS", str(_ROWS))
     types, parts = {"T": code, "O": counted}, {"STATUS": set_status()}
-    return Sweep("tally", _TALLY_WORDS, text, types, parts)
+    return NativeLoop("tally", _TALLY_WORDS, text, types, parts)
 
 
 def _found_ends(call: Call, threads: int, numbers: Any) -> tuple[int, int]:
@@ -210,8 +217,10 @@ if wrong:
 
 
 @functools.cache
-def _ascending(code: str) -> Sweep:
-    return Sweep("ascending", ("ids", "count"), _ASCENDING, {"T": code}, {"STATUS": set_status()})
+def _ascending(code: str) -> NativeLoop:
+    return NativeLoop(
+        "ascending", ("ids", "count"), _ASCENDING, {"T": code}, {"STATUS": set_status()}
+    )
 
 
 def _segments_job(op: Operation) -> Job | None:
@@ -246,9 +255,9 @@ _CELLS_WORDS = ("labels", "predictions", "count", "size", "cells")
 
 
 @functools.cache
-def _cells(rows: str, columns: str) -> Sweep:
+def _cells(rows: str, columns: str) -> NativeLoop:
     parts = {"STATUS": set_status()}
-    return Sweep("cells", _CELLS_WORDS, _CELLS, {"R": rows, "C": columns}, parts)
+    return NativeLoop("cells", _CELLS_WORDS, _CELLS, {"R": rows, "C": columns}, parts)
 
 
 def _cells_job(op: Operation) -> Job | None:

@@ -1,7 +1,8 @@
 """Native loops as instructions: where all shapes are known, a program runs them without Python.
 
-A node that calls its sweep looks at its arrays, makes others and writes down their addresses in
-each step, which takes several microseconds. What it would find is known when the program is made.
+A node that calls its native loop looks at its arrays, makes others and writes down their addresses
+in each step, which takes several microseconds. What it would find is known when the program is
+made.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ from headrace.extend.records import dataclass
 from headrace_cpu.fusion.interpret import interpret
 from headrace_cpu.native.memory import Array, view
 from headrace_cpu.native.source import KernelSource
-from headrace_cpu.native_loops.native_loop import STATUS, TEAM, Sweep
+from headrace_cpu.native_loops.native_loop import STATUS, TEAM, NativeLoop
 from headrace_cpu.program.block import Block, bound
 from headrace_cpu.program.instruction import Addresses, Bound, Instruction, NativeCall
 from headrace_cpu.program.matching import Candidate
@@ -28,10 +29,10 @@ from headrace_cpu.program.values import is_native
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """One sweep of an instruction.
+    """One native loop of an instruction.
 
     Attributes:
-        sweep: Its source.
+        native_loop: Its source.
         threads: How many threads it is worth.
         numbers: Its words that are numbers, by their names; others are 0.
         tensors: Those that are the addresses of tensors, or of the variable that is changed.
@@ -40,7 +41,7 @@ class Step:
         offsets: Of those that are tensors, how many bytes behind the tensor's address they lie.
     """
 
-    sweep: Sweep
+    native_loop: NativeLoop
     threads: int
     numbers: Mapping[str, int]
     tensors: Mapping[str, Tensor]
@@ -51,10 +52,11 @@ class Step:
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """How sweeps compute an operation whose shapes are known.
+    """How native loops compute an operation whose shapes are known.
 
     Attributes:
-        steps: The sweeps, one after the other. Each is right whatever those before have refused.
+        steps: The native loops, one after the other. Each is right whatever those before have
+        refused.
         scratch: The bytes of scratch memory.
         flops: How many floating-point operations they do.
         moved: The bytes that they read and write where that is not all of each tensor: of a table
@@ -69,7 +71,7 @@ class Plan:
     output: int = 0
 
 
-# The plan of an operation on so many threads, None where sweeps do not compute it.
+# The plan of an operation on so many threads, None where native loops do not compute it.
 Planner = Callable[[Operation, int], Plan | None]
 
 
@@ -77,20 +79,21 @@ Planner = Callable[[Operation, int], Plan | None]
 Until = Callable[..., Array | None]
 
 
-class BoundSweep(Instruction):
-    """Runs the sweeps of one operation on the buffers of a program."""
+class BoundNativeLoop(Instruction):
+    """Runs the native loops of one operation on the buffers of a program."""
 
     def __init__(self, op: Operation, plan: Plan, until: Until | None = None) -> None:
         """Describe it.
 
         Args:
             op: The operation.
-            plan: Its sweeps.
-            until: Computes what the sweeps do until they are compiled, where the plain kernel's
+            plan: Its native loops.
+            until: Computes what the native loops do until they are compiled, where the plain
+            kernel's
                 result has other bits.
         """
         self.ops = (op,)
-        self.name = plan.steps[-1].sweep.name
+        self.name = plan.steps[-1].native_loop.name
         self._op, self._plan, self._until = op, plan, until
         changes = op.schema.changes
         self.updates = (op.inputs[0],) if changes else ()
@@ -113,11 +116,11 @@ class BoundSweep(Instruction):
 
     def source(self) -> str:
         """Return the source of its kernels."""
-        return "\n".join(step.sweep.source().text for step in self._plan.steps)
+        return "\n".join(step.native_loop.source().text for step in self._plan.steps)
 
     def kernels(self) -> Sequence[KernelSource]:
         """Return its kernels; the plain kernel computes until they are there."""
-        return [] if self._kernels else [step.sweep.source() for step in self._plan.steps]
+        return [] if self._kernels else [step.native_loop.source() for step in self._plan.steps]
 
     def adopt(self, addresses: Sequence[int]) -> None:
         """Run the kernels."""
@@ -152,7 +155,7 @@ class BoundSweep(Instruction):
         return bound(call, blocks, tensors, at)
 
     def _block(self, step: Step, at: Addresses) -> Block:
-        words = (*TEAM, *step.sweep.words)
+        words = (*TEAM, *step.native_loop.words)
         place = {word: i for i, word in enumerate(words)}
         block = Block(len(words), at)
         if step.threads > 1:
@@ -168,7 +171,7 @@ class BoundSweep(Instruction):
         return block
 
     def _early(self, words: Array) -> None:
-        """Compute what the sweeps do."""
+        """Compute what the native loops do."""
         assert self._until is not None
         found = self._found(words)
         result = self._until(*(found[t] for t in self._op.inputs))
@@ -204,8 +207,8 @@ class BoundSweep(Instruction):
 
 
 def _refuses(step: Step) -> bool:
-    """Whether a sweep may tell that something is wrong."""
-    return "set_word" in step.sweep.written()
+    """Whether a native loop may tell that something is wrong."""
+    return "set_word" in step.native_loop.written()
 
 
 def _runner(
@@ -222,7 +225,7 @@ def _runner(
     """
     block, call = words[0], calls[0]
     if len(calls) == 1:
-        # Most have one sweep, and many take less time than a turn of a loop in Python.
+        # Most have one native loop, and many take less time than a turn of a loop in Python.
         return partial(call) if block is None else partial(_run_one, block.item, block, call, plain)
     return partial(_run, words, calls, plain)
 
@@ -275,7 +278,7 @@ def _kernel(op: Operation) -> Callable[..., object]:
 
 
 def _is_read(plan: Plan, tensor: Tensor) -> bool:
-    """Whether a sweep of a plan reads a tensor."""
+    """Whether a native loop of a plan reads a tensor."""
     return any(tensor in step.tensors.values() for step in plan.steps)
 
 

@@ -1,7 +1,8 @@
 """Sources of native loops, and what calls them.
 
-A sweep is written in the Python of kernels (``native.translate``) with placeholders for dtypes, and
-gets everything by words: addresses and sizes. So there is one for each combination of dtypes.
+A native loop is written in the Python of kernels (``native.translate``) with placeholders for
+dtypes, and gets everything by words: addresses and sizes. So there is one for each combination of
+dtypes.
 """
 
 from __future__ import annotations
@@ -21,7 +22,8 @@ from headrace_cpu.native.memory import address
 from headrace_cpu.native.source import KernelSource
 from headrace_cpu.native.threads import bare_kernel, open_mp
 
-# What every sweep gets first: the functions of OpenMP, and a word to tell of what is wrong with.
+# What every native loop gets first: the functions of OpenMP, and a word to tell of what is wrong
+# with.
 TEAM = ("number_of", "count_of", "barrier", "status")
 _BEGIN = """\
 me, team = 0, 1
@@ -49,8 +51,8 @@ def code_of(dtype: Any) -> str | None:
 
 
 @dataclass(frozen=True, slots=True)
-class Sweep:
-    """The source of a sweep.
+class NativeLoop:
+    """The source of a native loop.
 
     Attributes:
         name: What it is called, without its dtypes.
@@ -108,7 +110,7 @@ def _team() -> tuple[int, int, int]:
 
 
 class Call:
-    """Calls a sweep; several threads may at once."""
+    """Calls a native loop; several threads may at once."""
 
     __slots__ = ("_bare", "_count", "_free", "_pack", "_place")
 
@@ -117,7 +119,7 @@ class Call:
 
         Args:
             place: The address.
-            count: How many words it takes, besides those that all sweeps get.
+            count: How many words it takes, besides those that all native loops get.
         """
         self._place = place
         self._bare = bare_kernel(place)
@@ -154,7 +156,7 @@ class Call:
 
 
 def set_status(code: int = 1) -> str:
-    """Return the statement by which a sweep says that something is wrong."""
+    """Return the statement by which a native loop says that something is wrong."""
     return f"set_word(block, {STATUS}, {code})"
 
 
@@ -177,10 +179,10 @@ Run = Callable[..., Any]
 
 @dataclass(frozen=True, slots=True)
 class Job:
-    """What a node's sweeps are, and how they compute its outputs.
+    """What a node's native loops are, and how they compute its outputs.
 
     Attributes:
-        sweeps: The sources.
+        native_loops: The sources.
         run: Called as ``run(calls, threads, *values)`` with what calls each of them, how many
             threads it may use, and the node's inputs; returns the outputs, or None where the plain
             kernel is to compute them, or to say what is wrong with the inputs.
@@ -188,6 +190,6 @@ class Job:
             that is the same work.
     """
 
-    sweeps: Sequence[Sweep]
+    native_loops: Sequence[NativeLoop]
     run: Run
     only: Callable[[Sequence[bool]], Job] | None = None

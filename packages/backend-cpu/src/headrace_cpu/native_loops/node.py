@@ -1,6 +1,6 @@
 """Nodes whose plain kernel gives way to native loops when these are compiled.
 
-Sweeps give the same bits as plain kernels, so a node changes over by itself and at any time
+Native loops give the same bits as plain kernels, so a node changes over by itself and at any time
 (decision 73).
 """
 
@@ -16,8 +16,8 @@ from headrace_cpu.native_loops.native_loop import Call, Job
 from headrace_cpu.program.settings import CompileSettings
 
 
-class SweepNode:
-    """Computes a node: by its plain kernel at first, and then by sweeps.
+class NativeLoopNode:
+    """Computes a node: by its plain kernel at first, and then by native loops.
 
     Calling it takes the node's inputs and returns its outputs. Outside of a compiled program it
     takes a share of the threads; ``within`` is for inside.
@@ -38,7 +38,7 @@ class SweepNode:
 
         Args:
             op: The type of the operation, for messages.
-            job: The sweeps.
+            job: The native loops.
             plain: Computes the same, and says what is wrong with its inputs.
             settings: When to compile, and for how many threads.
             background: Compiles behind the steps.
@@ -50,7 +50,8 @@ class SweepNode:
         self._background = background
         self._share = settings.share()
         self._calls: list[Call] | None = None
-        # How many runs are left before the sweeps are compiled, None where nothing is left to do.
+        # How many runs are left before the native loops are compiled, None where nothing is left to
+        # do.
         self._left: int | None = settings.compile_after
         self._lock = threading.Lock()
 
@@ -99,7 +100,7 @@ class SweepNode:
         # lazy: the compiler is imported where there is something to compile
         from headrace_cpu.native.build import is_at_hand
 
-        sources = [sweep.source() for sweep in self._job.sweeps]
+        sources = [native_loop.source() for native_loop in self._job.native_loops]
         if self._settings.wait or all(map(is_at_hand, sources)):
             self._compile()
             return
@@ -115,12 +116,12 @@ class SweepNode:
         from headrace_cpu.native.build import build
         from headrace_cpu.native.compiler import give_up
 
-        sweeps = self._job.sweeps
+        native_loops = self._job.native_loops
         try:
-            places = build([sweep.source() for sweep in sweeps])
+            places = build([native_loop.source() for native_loop in native_loops])
         except Exception as error:
-            # Whatever is wrong with a sweep: what it is for still works without.
+            # Whatever is wrong with a native loop: what it is for still works without.
             give_up([self._op], error, self._settings.verify)
             return
-        pairs = zip(places, sweeps, strict=True)
-        self._calls = [Call(place, len(sweep.words)) for place, sweep in pairs]
+        pairs = zip(places, native_loops, strict=True)
+        self._calls = [Call(place, len(native_loop.words)) for place, native_loop in pairs]

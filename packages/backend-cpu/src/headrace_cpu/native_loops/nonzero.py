@@ -15,9 +15,9 @@ import numpy as np
 
 from headrace import Operation
 from headrace_cpu.native.memory import address
-from headrace_cpu.native_loops.native_loop import Call, Job, Sweep, team_for
+from headrace_cpu.native_loops.native_loop import Call, Job, NativeLoop, team_for
 
-# So many axes have a sweep.
+# So many axes have a native loop.
 _MOST_AXES = 6
 # Elements of work that finding one is worth.
 _EACH = 8
@@ -53,8 +53,8 @@ _WORDS = ("x", "found", "outer", "length", "sizes", "leads", "starts")
 
 
 @functools.cache
-def _sweep(rank: int) -> Sweep:
-    return Sweep(f"find_{rank}", _WORDS, _FIND.replace("RANK", str(rank)))
+def _native_loop(rank: int) -> NativeLoop:
+    return NativeLoop(f"find_{rank}", _WORDS, _FIND.replace("RANK", str(rank)))
 
 
 def _job(op: Operation) -> Job | None:
@@ -83,7 +83,7 @@ def _job(op: Operation) -> Job | None:
         )  # fmt: skip
         return found
 
-    return Job((_sweep(rank),), run)
+    return Job((_native_loop(rank),), run)
 
 
 JOBS: dict[str, Callable[[Operation], Job | None]] = {"Where": _job}

@@ -14,12 +14,22 @@ from headrace.extend.devices import bytes_of
 from headrace_cpu.kernels.numeric import axis_index
 from headrace_cpu.native.threads import open_mp
 from headrace_cpu.native_loops.axis_plans import LEFT, scan_plan, search_plan
-from headrace_cpu.native_loops.gather import bits_of, flatten_sweep, parts_for, pick_sweep
-from headrace_cpu.native_loops.instruction import BoundSweep, Plan, Planner, Step
-from headrace_cpu.native_loops.native_loop import SIZES, Sweep, code_of, team_for
-from headrace_cpu.native_loops.segment_reductions import SEGMENTS, fold_sweep, is_slim, lists_for
+from headrace_cpu.native_loops.gather import (
+    bits_of,
+    flatten_native_loop,
+    parts_for,
+    pick_native_loop,
+)
+from headrace_cpu.native_loops.instruction import BoundNativeLoop, Plan, Planner, Step
+from headrace_cpu.native_loops.native_loop import SIZES, NativeLoop, code_of, team_for
+from headrace_cpu.native_loops.segment_reductions import (
+    SEGMENTS,
+    fold_native_loop,
+    is_slim,
+    lists_for,
+)
 from headrace_cpu.native_loops.sort_keys import Keys
-from headrace_cpu.native_loops.unique import table_for, unique_sweep
+from headrace_cpu.native_loops.unique import table_for, unique_native_loop
 from headrace_cpu.program.instruction import ALIGNMENT, Instruction
 from headrace_cpu.program.matching import Candidate
 
@@ -69,7 +79,7 @@ def _picking(
     op: Operation, size: int, index: str, sizes: tuple[int, ...], threads: int,
     scratch: dict[str, int] | None = None,
 ) -> Step:  # fmt: skip
-    """Return the sweep that picks rows by indices, or by numbers in scratch memory."""
+    """Return the native loop that picks rows by indices, or by numbers in scratch memory."""
     params, indices = op.inputs[:2]
     outer, shared, height, count, width = sizes
     itemsize = params.dtype.numpy.itemsize
@@ -80,16 +90,16 @@ def _picking(
     tensors = {"table": params, "out": op.outputs[0]}
     if scratch is None:
         tensors["ids"] = indices
-    return Step(pick_sweep(size, index), team, numbers, tensors, scratch or {})
+    return Step(pick_native_loop(size, index), team, numbers, tensors, scratch or {})
 
 
 def _flattening(indices: Tensor, shape: tuple[int, ...], threads: int) -> tuple[Step, int]:
-    """Return the sweep that makes numbers of rows of tuples in scratch memory, and its bytes."""
+    """Return the loop that makes numbers of rows of tuples in scratch memory, and its bytes."""
     places, index = indices.shape.known, code_of(indices.dtype.numpy)
     assert index is not None
     depth, count = places[-1], prod(places[:-1])
     step = Step(
-        flatten_sweep(index, depth),
+        flatten_native_loop(index, depth),
         team_for(2 * count, threads),
         {"count": count, "depth": depth},
         {"indices": indices},
@@ -109,11 +119,13 @@ def _segment_plan(op: Operation, threads: int) -> Plan | None:
     rows = op.outputs[0].shape.known[0]
     if not count * width * rows or rows * width > folds.most or shape[:lead] != ids.shape.known:
         return None
-    sweep = fold_sweep(
+    native_loop = fold_native_loop(
         folds.fold, folds.code, index, "i32", 1, False, slim=is_slim(op, 64 // folds.size)
     )
     tensors = {"out": op.outputs[0], "ids": ids, "data": data}
-    return _folding(sweep, tensors, (rows, width, count, folds.size), threads, folds.none, drops=1)
+    return _folding(
+        native_loop, tensors, (rows, width, count, folds.size), threads, folds.none, drops=1
+    )
 
 
 def _scatter_plan(op: Operation, threads: int) -> Plan | None:
@@ -131,11 +143,11 @@ def _scatter_plan(op: Operation, threads: int) -> Plan | None:
     tensors = {"out": op.outputs[0], "data": updates}
     sizes = (rows, width, count, updates.dtype.numpy.itemsize)
     if depth == 1:
-        sweep = fold_sweep("sum", code, index, "i32", 1, False, runs=False)
-        return _folding(sweep, {**tensors, "ids": indices}, sizes, threads)
+        native_loop = fold_native_loop("sum", code, index, "i32", 1, False, runs=False)
+        return _folding(native_loop, {**tensors, "ids": indices}, sizes, threads)
     flat, room = _flattening(indices, shape, threads)
-    sweep = fold_sweep("sum", code, "i64", "i32", 1, False, runs=False)
-    fold = _folding(sweep, tensors, sizes, threads, scratch={"ids": 0}, first=room)
+    native_loop = fold_native_loop("sum", code, "i64", "i32", 1, False, runs=False)
+    fold = _folding(native_loop, tensors, sizes, threads, scratch={"ids": 0}, first=room)
     return Plan([flat, *fold.steps], fold.scratch, fold.flops)
 
 
@@ -152,12 +164,12 @@ def _update_plan(fold: str, op: Operation, threads: int) -> Plan | None:
     fits = updates.shape.known == (*indices.shape.known, *shape[1:])
     if not fits or not count * width * shape[0]:
         return None
-    sweep = fold_sweep(fold, code, index, "i32", 1, False, runs=False)
+    native_loop = fold_native_loop(fold, code, index, "i32", 1, False, runs=False)
     tensors = {"out": handle, "ids": indices, "data": updates}
     sizes = (shape[0], width, count, content.dtype.numpy.itemsize)
     # Of the variable, as much as of the updates is read and written.
     moved = bytes_of((indices, updates, updates, updates))
-    return replace(_folding(sweep, tensors, sizes, threads, fresh=0), moved=moved)
+    return replace(_folding(native_loop, tensors, sizes, threads, fresh=0), moved=moved)
 
 
 def _product_plan(op: Operation, threads: int) -> Plan | None:
@@ -178,10 +190,10 @@ def _product_plan(op: Operation, threads: int) -> Plan | None:
         return None
     if rows * width > max(1 << 24, 16 * (count + height * width)):
         return None
-    sweep = fold_sweep("sum", code, "i64", "i64", 2, True)
+    native_loop = fold_native_loop("sum", code, "i64", "i64", 2, True)
     tensors = {"out": op.outputs[0], "ids": indices, "through": indices, "data": b,
                "weights": values}  # fmt: skip
-    plan = _folding(sweep, tensors, (rows, width, count, SIZES[code]), threads)
+    plan = _folding(native_loop, tensors, (rows, width, count, SIZES[code]), threads)
     (step,) = plan.steps
     offsets = {"ids": 8 * turned, "through": 8 * (not turned)}
     numbers = {**step.numbers, "height": height}
@@ -192,14 +204,15 @@ def _product_plan(op: Operation, threads: int) -> Plan | None:
 
 
 def _folding(
-    sweep: Sweep, tensors: dict[str, Tensor], sizes: tuple[int, int, int, int], threads: int,
+    native_loop: NativeLoop, tensors: dict[str, Tensor], sizes: tuple[int, int, int, int],
+    threads: int,
     none: Any = None, *, drops: int = 0, fresh: int = 1, scratch: dict[str, int] | None = None,
     first: int = 0,
 ) -> Plan:  # fmt: skip
     """Return the plan of one fold of rows by ids.
 
     Args:
-        sweep: The fold.
+        native_loop: The fold.
         tensors: Its words that are tensors.
         sizes: The rows of the result, their elements, how many rows are folded, and the bytes of an
             element.
@@ -222,7 +235,7 @@ def _folding(
     if none is not None:
         places["seen"], arrays["none"] = first + seen, none
         room += rows
-    step = Step(sweep, team, numbers, tensors, places, arrays)
+    step = Step(native_loop, team, numbers, tensors, places, arrays)
     return Plan([step], room, count * width if tensors["data"].dtype.is_floating else 0)
 
 
@@ -240,7 +253,7 @@ def _unique_plan(op: Operation, threads: int) -> Plan | None:
     table = slots * SIZES[Keys(code).pair]
     found = _aligned(size * SIZES[code])
     step = Step(
-        unique_sweep(code, out),
+        unique_native_loop(code, out),
         1,
         {"size": size, "room": min(room, table // 4)},
         {"x": x, "places": places},
@@ -273,7 +286,7 @@ PLANS: dict[str, Planner] = {
 
 
 def make(candidate: Candidate) -> Instruction | None:
-    """Return the instruction; None where sweeps do not compute the operation."""
+    """Return the instruction; None where native loops do not compute the operation."""
     op, settings = candidate.op, candidate.settings
     if not settings.keen and not op.schema.changes and bytes_of(op.outputs) > _LARGE:
         return None
@@ -282,4 +295,4 @@ def make(candidate: Candidate) -> Instruction | None:
     if left is not None and not settings.keen and left(op, threads):
         return None
     plan = PLANS[op.type](op, threads)
-    return None if plan is None else BoundSweep(op, plan)
+    return None if plan is None else BoundNativeLoop(op, plan)

@@ -17,7 +17,7 @@ import numpy as np
 from headrace import Operation
 from headrace_cpu.kernels.image import linear_terms
 from headrace_cpu.native.memory import address
-from headrace_cpu.native_loops.native_loop import Call, Job, Sweep, code_of, team_for
+from headrace_cpu.native_loops.native_loop import Call, Job, NativeLoop, code_of, team_for
 
 # More elements than this are left to the plain kernel, which refuses sizes that are a mistake.
 _MOST_ELEMENTS = 1 << 28
@@ -150,7 +150,7 @@ def _back(size: int, out: int, corners: bool, centers: bool, dtype: str, channel
 
 
 def _of(op: Operation) -> tuple[str, bool, bool] | None:
-    """Return the code of an operation's dtype and how it resamples; None for what has no sweep."""
+    """Return the code of an operation's dtype and how it resamples; None where no loop has it."""
     code, attrs = code_of(op.inputs[0].dtype.numpy), op.attrs
     if code not in ("f32", "f64") or attrs["method"] != "bilinear":
         return None
@@ -192,7 +192,7 @@ def _resize_job(op: Operation) -> Job | None:
         calls[0](team, address(images), address(out), *dims, *map(address, lines))
         return out
 
-    return Job([Sweep("resize", _RESIZE_WORDS, _RESIZE, {"T": code})], run)
+    return Job([NativeLoop("resize", _RESIZE_WORDS, _RESIZE, {"T": code})], run)
 
 
 def _gradient_job(op: Operation) -> Job | None:
@@ -221,7 +221,7 @@ def _gradient_job(op: Operation) -> Job | None:
         return out
 
     text = _GRADIENT.replace("WIDE", str(_WIDE))
-    return Job([Sweep("resize_gradient", _GRADIENT_WORDS, text, {"T": code})], run)
+    return Job([NativeLoop("resize_gradient", _GRADIENT_WORDS, text, {"T": code})], run)
 
 
 _NONE = _Back(0, np.empty(0, np.int32), np.empty(0, np.float32))

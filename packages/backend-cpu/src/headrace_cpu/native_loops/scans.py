@@ -16,7 +16,7 @@ from headrace import Operation
 from headrace_cpu.kernels.cumulative import LONG_RECURRENCE
 from headrace_cpu.kernels.numeric import axis_index, narrowed, widened
 from headrace_cpu.native.memory import address
-from headrace_cpu.native_loops.native_loop import Call, Job, Sweep, code_of, team_for
+from headrace_cpu.native_loops.native_loop import Call, Job, NativeLoop, code_of, team_for
 
 # From so many elements behind the axis on, they go side by side.
 WIDE = 16
@@ -153,8 +153,8 @@ for unit in range(me * outer * blocks // team, (me + 1) * outer * blocks // team
 _RECURRENCE_WORDS = ("factors", "terms", "y", "outer", "length", "inner", "reverse")
 
 
-def sweeps_of(op: str, code: str) -> tuple[Sweep, Sweep]:
-    """Return the sweeps for few and for many elements behind the axis."""
+def native_loops_of(op: str, code: str) -> tuple[NativeLoop, NativeLoop]:
+    """Return the native loops for few and for many elements behind the axis."""
     sign, zero, start = ("+", "-0.0", "0") if op == "Cumsum" else ("*", "1.0", "1")
     if code[0] != "f":
         zero = start
@@ -164,8 +164,8 @@ def sweeps_of(op: str, code: str) -> tuple[Sweep, Sweep]:
 
     name = op.lower()
     return (
-        Sweep(f"{name}_rows", _WORDS, text(_ROWS), {"T": code}),
-        Sweep(f"{name}_columns", (*_WORDS, "sums", "block_size"), text(_COLUMNS), {"T": code}),
+        NativeLoop(f"{name}_rows", _WORDS, text(_ROWS), {"T": code}),
+        NativeLoop(f"{name}_columns", (*_WORDS, "sums", "block_size"), text(_COLUMNS), {"T": code}),
     )
 
 
@@ -200,7 +200,7 @@ def _job(op: Operation) -> Job | None:
             calls[1](team, *sizes, address(sums), block)
         return narrowed(result, x.dtype)
 
-    return Job(sweeps_of(op.type, code), run)
+    return Job(native_loops_of(op.type, code), run)
 
 
 def _recurrence_job(op: Operation) -> Job | None:
@@ -233,10 +233,10 @@ def _recurrence_job(op: Operation) -> Job | None:
         return narrowed(result, factors.dtype)
 
     types, words = {"T": code}, _RECURRENCE_WORDS
-    columns = Sweep(
+    columns = NativeLoop(
         "recurrence_columns", (*words, "sums", "block_size"), _RECURRENCE_COLUMNS, types
     )
-    return Job((Sweep("recurrence_rows", words, _RECURRENCE_ROWS, types), columns), run)
+    return Job((NativeLoop("recurrence_rows", words, _RECURRENCE_ROWS, types), columns), run)
 
 
 JOBS: dict[str, Callable[[Operation], Job | None]] = {

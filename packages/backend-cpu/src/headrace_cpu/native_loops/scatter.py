@@ -13,9 +13,14 @@ from typing import Any
 import numpy as np
 
 from headrace import Operation
-from headrace_cpu.native_loops.gather import flatten_sweep, flattened, pick_sweep, picked
-from headrace_cpu.native_loops.native_loop import Call, Job, Sweep, code_of
-from headrace_cpu.native_loops.segment_reductions import Folding, fold_sweep, folded
+from headrace_cpu.native_loops.gather import (
+    flatten_native_loop,
+    flattened,
+    pick_native_loop,
+    picked,
+)
+from headrace_cpu.native_loops.native_loop import Call, Job, NativeLoop, code_of
+from headrace_cpu.native_loops.segment_reductions import Folding, fold_native_loop, folded
 
 # As many elements as other folds allow.
 _MOST_ELEMENTS = 1 << 29
@@ -25,16 +30,16 @@ _MOST_PARTS = 1 << 16
 _MODES = {"update": "last", "add": "sum", "sub": "difference"}
 
 
-def _sweeps(fold: str, values: Any, indices: Any) -> list[Sweep] | None:
-    """Return the sweeps that fold values by tuples of indices, given their specs."""
+def _native_loops(fold: str, values: Any, indices: Any) -> list[NativeLoop] | None:
+    """Return the native loops that fold values by tuples of indices, given their specs."""
     code, index = code_of(values.dtype.numpy), code_of(indices.dtype.numpy)
     dims = indices.spec.shape.dims
     if code in (None, "b8") or index is None or not dims or dims[-1] is None:
         return None
     rows = index if dims[-1] == 1 else "i64"
     return [
-        fold_sweep(fold, code, rows, "i32", 1, False, runs=False),
-        flatten_sweep(index, dims[-1]),
+        fold_native_loop(fold, code, rows, "i32", 1, False, runs=False),
+        flatten_native_loop(index, dims[-1]),
     ]
 
 
@@ -59,8 +64,8 @@ def _folded(
 
 def _scatter_job(op: Operation) -> Job | None:
     indices, updates = op.inputs[:2]
-    sweeps = _sweeps("sum", updates, indices)
-    if sweeps is None:
+    native_loops = _native_loops("sum", updates, indices)
+    if native_loops is None:
         return None
 
     def run(calls: Sequence[Call], threads: int, indices: Any, updates: Any, shape: Any) -> Any:
@@ -69,23 +74,23 @@ def _scatter_job(op: Operation) -> Job | None:
             return None
         return _folded(calls, threads, np.empty(dims, updates.dtype), indices, updates, True)
 
-    return Job(sweeps, run)
+    return Job(native_loops, run)
 
 
 def _tensor_job(op: Operation) -> Job | None:
-    sweeps = _sweeps(_MODES[op.attrs["mode"]], op.inputs[0], op.inputs[1])
-    if sweeps is None:
+    native_loops = _native_loops(_MODES[op.attrs["mode"]], op.inputs[0], op.inputs[1])
+    if native_loops is None:
         return None
 
     def run(calls: Sequence[Call], threads: int, x: Any, indices: Any, updates: Any) -> Any:
         return _folded(calls, threads, np.array(x, order="C"), indices, updates, False)
 
-    return Job(sweeps, run)
+    return Job(native_loops, run)
 
 
 def _dense_job(op: Operation) -> Job | None:
-    sweeps = _sweeps("last", op.inputs[2], op.inputs[0])
-    if sweeps is None:
+    native_loops = _native_loops("last", op.inputs[2], op.inputs[0])
+    if native_loops is None:
         return None
     ascending = op.attrs["validate_indices"]
 
@@ -110,7 +115,7 @@ def _dense_job(op: Operation) -> Job | None:
             else None
         )
 
-    return Job(sweeps, run)
+    return Job(native_loops, run)
 
 
 def _partition_job(op: Operation) -> Job | None:
@@ -136,7 +141,7 @@ def _partition_job(op: Operation) -> Job | None:
         rows = picked(calls[0], threads, table, order, shape, (1, 1, count, count, width))
         return None if rows is None else np.split(rows, ends[:-1])
 
-    return Job((pick_sweep(size, "i64"),), run)
+    return Job((pick_native_loop(size, "i64"),), run)
 
 
 JOBS: dict[str, Callable[[Operation], Job | None]] = {

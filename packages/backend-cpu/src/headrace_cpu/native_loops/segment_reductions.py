@@ -25,7 +25,7 @@ from headrace_cpu.native_loops.native_loop import (
     SIZES,
     Call,
     Job,
-    Sweep,
+    NativeLoop,
     code_of,
     set_status,
     team_for,
@@ -268,7 +268,7 @@ def _start(fold: str, code: str) -> str:
 
 
 @functools.cache
-def fold_sweep(
+def fold_native_loop(
     fold: str,
     code: str,
     index: str,
@@ -277,8 +277,8 @@ def fold_sweep(
     weighted: bool,
     runs: bool = True,
     slim: bool = False,
-) -> Sweep:
-    """Return the sweep of a fold.
+) -> NativeLoop:
+    """Return the native loop of a fold.
 
     Args:
         fold: "sum", "product", "largest" or "smallest"; for rows that are changed in place also
@@ -289,7 +289,7 @@ def fold_sweep(
         step: How many elements the ids lie apart, and those numbers, too.
         weighted: Whether rows are multiplied by a number each.
         runs: Whether it has a loop of its own for sorted ids. It takes a third of the time that the
-            sweep takes to compile, and rows that are changed in place seldom come in order.
+            native loop takes to compile, and rows that are changed in place seldom come in order.
         slim: Whether that loop is for rows shorter than a vector, too; others are slower with it.
     """
     lanes = 64 // SIZES[code]
@@ -328,7 +328,7 @@ def fold_sweep(
         "STATUS": set_status(),
     }  # fmt: skip
     fold_text = _FOLD.replace("    OTHERWISE\n", indent(OTHERWISE, "    ") if slim else "")
-    text = Sweep("", (), fold_text, parts=parts).written()
+    text = NativeLoop("", (), fold_text, parts=parts).written()
     for name, number in (
         ("STEP", step), ("CHUNK", _CHUNK), ("NARROW", _NARROW), ("AHEAD", _AHEAD), ("RUN", _RUN),
         ("HAS_RUNS", runs), ("BLOCK", _HELD * lanes), ("LANES", lanes),
@@ -339,7 +339,7 @@ def fold_sweep(
         text = re.sub(rf"\b{name}\b", str(number), text)
     name = f"fold_{fold}{'_weighted' * weighted}{'_runs' * runs}{'_slim' * slim}_{step}"
     types = {"T": code, "V": f"{code}x{lanes}", "I": index, "J": through}
-    return Sweep(name, FOLD_WORDS, text, types)
+    return NativeLoop(name, FOLD_WORDS, text, types)
 
 
 @dataclass(slots=True)
@@ -364,7 +364,7 @@ class Folding:
 
 
 def lists_for(row_bytes: int, team: int) -> tuple[int, int, int]:
-    """Return what a sweep of a fold needs besides the rows.
+    """Return what a native loop of a fold needs besides the rows.
 
     Args:
         row_bytes: The bytes of a row.
@@ -390,7 +390,7 @@ def folded(
     """Fold rows by their ids into a result of [rows, width].
 
     Args:
-        call: The sweep.
+        call: The native loop.
         threads: How many threads there are.
         folding: What is folded.
         result: What is filled, wholly.
@@ -429,10 +429,10 @@ def _wide(dtype: Any, *, complexes: bool = False) -> Any:
 
 @dataclass(frozen=True, slots=True)
 class Folds:
-    """How a sweep folds what an operation folds by ids.
+    """How a native loop folds what an operation folds by ids.
 
     Attributes:
-        fold: What the sweep calls the fold.
+        fold: What the native loop calls the fold.
         wide: The dtype in which it folds.
         code: The code of that dtype.
         size: The bytes of an element.
@@ -464,7 +464,7 @@ def _folds(fold: str, op: Operation) -> Folds | None:
     return Folds(fold, wide, code, wide.itemsize, none, wide == dtype.numpy)
 
 
-# How operations fold rows into new ones, None for those of dtypes that sweeps do not know.
+# How operations fold rows into new ones, None for those of dtypes that native loops do not know.
 SEGMENTS: dict[str, Callable[[Operation], Folds | None]] = {
     "UnsortedSegmentSum": functools.partial(_folds, "sum"),
     "UnsortedSegmentProd": functools.partial(_folds, "product"),
@@ -498,7 +498,7 @@ def _segment_job(op: Operation) -> Job | None:
         return narrowed(result, data.dtype).reshape((count, *row_shape))
 
     slim = is_slim(op, 64 // folds.size)
-    return Job((fold_sweep(folds.fold, folds.code, index, "i32", 1, False, slim=slim),), run)
+    return Job((fold_native_loop(folds.fold, folds.code, index, "i32", 1, False, slim=slim),), run)
 
 
 def is_slim(op: Operation, lanes: int) -> bool:
@@ -544,7 +544,7 @@ def _product_job(op: Operation) -> Job | None:
             return None
         return narrowed(result, values.dtype)
 
-    return Job((fold_sweep("sum", code, "i64", "i64", 2, True),), run)
+    return Job((fold_native_loop("sum", code, "i64", "i64", 2, True),), run)
 
 
 def _scatter_job(fold: str, op: Operation) -> Job | None:
@@ -570,7 +570,7 @@ def _scatter_job(fold: str, op: Operation) -> Job | None:
             cell.give(new if done else old)
         return new if done else None
 
-    return Job((fold_sweep(fold, code, index, "i32", 1, False, runs=False),), run)
+    return Job((fold_native_loop(fold, code, index, "i32", 1, False, runs=False),), run)
 
 
 JOBS: dict[str, Callable[[Operation], Job | None]] = {

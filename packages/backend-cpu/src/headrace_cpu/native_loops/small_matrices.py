@@ -24,8 +24,8 @@ from headrace import Operation
 from headrace_cpu.native.memory import Array
 from headrace_cpu.native.threads import open_mp
 from headrace_cpu.native_loops import instruction
-from headrace_cpu.native_loops.instruction import BoundSweep, Plan, Step
-from headrace_cpu.native_loops.native_loop import SIZES, Sweep, code_of, set_status, team_for
+from headrace_cpu.native_loops.instruction import BoundNativeLoop, Plan, Step
+from headrace_cpu.native_loops.native_loop import SIZES, NativeLoop, code_of, set_status, team_for
 from headrace_cpu.program.instruction import ALIGNMENT, Instruction
 from headrace_cpu.program.matching import Candidate
 
@@ -156,7 +156,7 @@ class _Method(NamedTuple):
     """How an operation is computed.
 
     Attributes:
-        name: What its sweep is called.
+        name: What its native loop is called.
         sides: What fills the right sides, if there are any.
         eliminates: Whether rows are eliminated first.
         compute: What follows.
@@ -205,8 +205,8 @@ def _room(n: int, m: int, lanes: int, code: str) -> int:
 
 
 @lru_cache(maxsize=256)
-def _sweep(method: _Method, code: str, n: int, m: int, lanes: int) -> Sweep:
-    """Return the sweep for matrices of ``n`` rows with ``m`` right sides, so many side by side."""
+def _native_loop(method: _Method, code: str, n: int, m: int, lanes: int) -> NativeLoop:
+    """Return the loop for matrices of ``n`` rows with ``m`` right sides, so many side by side."""
     whole = "i32" if code == "f32" else "i64"
     vector = code if lanes == 1 else f"{code}x{lanes}"
     factors = method.compute == _CHOLESKY
@@ -222,7 +222,7 @@ def _sweep(method: _Method, code: str, n: int, m: int, lanes: int) -> Sweep:
         "SIDES": method.sides, "ELIMINATE": _ELIMINATE if method.eliminates else "",
         "COMPUTE": method.compute, "STATUS": set_status(),
     }  # fmt: skip
-    text = Sweep("", (), _BLOCKS, {}, parts).written()
+    text = NativeLoop("", (), _BLOCKS, {}, parts).written()
     name = f"{method.name}{'_turned' * method.turned}_by_{lanes}"
     sizes = {"N": "rows", "M": "sides", "LANES": lanes, "ROOM": "room"}
     if max(n, m) <= _WRITTEN_OUT:
@@ -232,13 +232,13 @@ def _sweep(method: _Method, code: str, n: int, m: int, lanes: int) -> Sweep:
         text = re.sub(rf"\b{word}\b", str(meaning), text)
     given = ("matrix", "rhs") if method.sides == _GIVEN_SIDES else ("matrix",)
     types = {"T": code, "V": vector, "K": whole}
-    return Sweep(name, (*given, "out", "scratch", *_NUMBERS), text, types)
+    return NativeLoop(name, (*given, "out", "scratch", *_NUMBERS), text, types)
 
 
 def _computed(
     method: _Method, op: Operation, matrix: Array, rhs: Array | None = None
 ) -> Array | None:
-    """Compute in NumPy what the sweep computes, in the same order: until the kernel is there.
+    """Compute in NumPy what the native loop computes, in the same order: until the kernel is there.
 
     Returns:
         The result; None where the plain kernel computes it.
@@ -338,7 +338,7 @@ def make(candidate: Candidate) -> Instruction | None:
     m, code = method.columns(op), code_of(op.inputs[0].dtype.numpy)
     assert code is not None
     lanes = 1 if count < _MANY else _VECTOR_BYTES // SIZES[code]
-    sweep = _sweep(method, code, n, m, lanes)
+    native_loop = _native_loop(method, code, n, m, lanes)
     flops = count * n * n * (n + 3 * m)
     threads = candidate.settings.threads if open_mp() is not None else 1
     team = team_for(flops // lanes, min(threads, -(-count // lanes)))
@@ -347,5 +347,5 @@ def make(candidate: Candidate) -> Instruction | None:
         tensors["rhs"] = op.inputs[1]
     room = _room(n, m, lanes, code)
     numbers = dict(zip(_NUMBERS, (count, n, m, room), strict=True))
-    step = Step(sweep, team, numbers, tensors, {"scratch": 0})
-    return BoundSweep(op, Plan([step], team * room, flops), partial(_computed, method, op))
+    step = Step(native_loop, team, numbers, tensors, {"scratch": 0})
+    return BoundNativeLoop(op, Plan([step], team * room, flops), partial(_computed, method, op))

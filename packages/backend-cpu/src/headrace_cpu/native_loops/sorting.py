@@ -21,7 +21,7 @@ import numpy as np
 from headrace import Operation
 from headrace_cpu.kernels.numeric import narrowed, scalar, widened
 from headrace_cpu.native.memory import address, allocate
-from headrace_cpu.native_loops.native_loop import SIZES, Call, Job, Sweep, code_of, team_for
+from headrace_cpu.native_loops.native_loop import SIZES, Call, Job, NativeLoop, code_of, team_for
 from headrace_cpu.native_loops.sort_keys import Keys
 
 # Rows up to here are sorted by comparing all with all.
@@ -125,11 +125,11 @@ _SORT_WORDS = (
 
 
 @functools.cache
-def _sort(code: str) -> Sweep:
+def _sort(code: str) -> NativeLoop:
     keys = Keys(code)
     text = _numbers(_SORT, keys)
     types = {"T": code, "K": keys.key, "P": keys.pair}
-    return Sweep("sort", _SORT_WORDS, text, types, {"KEY": keys.text})
+    return NativeLoop("sort", _SORT_WORDS, text, types, {"KEY": keys.text})
 
 
 def _numbers(text: str, keys: Keys) -> str:
@@ -350,12 +350,12 @@ _TOP_WORDS = (
 
 
 @functools.cache
-def _top(code: str) -> Sweep:
+def _top(code: str) -> NativeLoop:
     keys = Keys(code)
     text = _numbers(_TOP, keys).replace("FEW", str(_FEW))
     text = text.replace("OTHERS", str((1 << 32) - 1))
     parts = {"KEY": keys.text, "SELECT": _SELECT, "ARRANGE": _numbers(_ARRANGE, keys)}
-    return Sweep("top", _TOP_WORDS, text, {"T": code, "P": keys.pair}, parts)
+    return NativeLoop("top", _TOP_WORDS, text, {"T": code, "P": keys.pair}, parts)
 
 
 def _top_job(op: Operation) -> Job | None:
@@ -424,9 +424,9 @@ _BEHIND = {"left": "found < value", "right": "not value < found"}
 
 
 @functools.cache
-def _search(code: str, out: str, side: str) -> Sweep:
+def _search(code: str, out: str, side: str) -> NativeLoop:
     text = _SEARCH.replace("BEHIND", _BEHIND[side]).replace("SEARCHES", str(_SEARCHES))
-    return Sweep(f"search_{side}", _SEARCH_WORDS, text, {"T": code, "O": out})
+    return NativeLoop(f"search_{side}", _SEARCH_WORDS, text, {"T": code, "O": out})
 
 
 def _search_job(op: Operation) -> Job | None:
@@ -471,8 +471,8 @@ _IN_TOP_WORDS = ("predictions", "targets", "rows", "classes", "wanted", "result"
 
 
 @functools.cache
-def _in_top(code: str, index: str) -> Sweep:
-    return Sweep("in_top", _IN_TOP_WORDS, _IN_TOP, {"T": code, "I": index})
+def _in_top(code: str, index: str) -> NativeLoop:
+    return NativeLoop("in_top", _IN_TOP_WORDS, _IN_TOP, {"T": code, "I": index})
 
 
 def _in_top_job(op: Operation) -> Job | None:

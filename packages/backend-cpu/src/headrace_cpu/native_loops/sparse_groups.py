@@ -16,7 +16,7 @@ import numpy as np
 from headrace import Operation
 from headrace_cpu.kernels.numeric import axis_index
 from headrace_cpu.native.memory import address
-from headrace_cpu.native_loops.native_loop import Call, Job, Sweep, set_status
+from headrace_cpu.native_loops.native_loop import Call, Job, NativeLoop, set_status
 
 _MOST_AXES = 6
 
@@ -45,9 +45,9 @@ _WORDS = ("indices", "count", "rank", "axes", "group", "found", "answer")
 
 
 @functools.cache
-def _sweep(kept: int) -> Sweep:
+def _native_loop(kept: int) -> NativeLoop:
     text = _GROUP.replace("KEPT", str(kept))
-    return Sweep(f"group_{kept}", _WORDS, text, parts={"STATUS": set_status()})
+    return NativeLoop(f"group_{kept}", _WORDS, text, parts={"STATUS": set_status()})
 
 
 def _job(op: Operation) -> Job | None:
@@ -89,7 +89,7 @@ def _job(op: Operation) -> Job | None:
         left = [1 if i in chosen else d for i, d in enumerate(dims) if keepdims or i not in chosen]
         return rows, group, np.array(left, np.int64)
 
-    return Job((_sweep(len(kept)),), run)
+    return Job((_native_loop(len(kept)),), run)
 
 
 JOBS: dict[str, Callable[[Operation], Job | None]] = {"SparseGroup": _job}

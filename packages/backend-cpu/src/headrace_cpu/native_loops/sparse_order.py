@@ -16,7 +16,7 @@ import numpy as np
 
 from headrace import Operation
 from headrace_cpu.native.memory import address
-from headrace_cpu.native_loops.native_loop import Call, Job, Sweep, set_status
+from headrace_cpu.native_loops.native_loop import Call, Job, NativeLoop, set_status
 
 # A table of more counters than this leaves the first cache.
 _MOST_BITS = 13
@@ -62,9 +62,9 @@ _WRONG, _ORDERED = 1, 2
 
 
 @functools.cache
-def _pass_sweep() -> Sweep:
+def _pass_native_loop() -> NativeLoop:
     parts = {"STATUS": set_status(_WRONG), "ORDERED": set_status(_ORDERED)}
-    return Sweep("order_axis", _WORDS, _PASS, parts=parts)
+    return NativeLoop("order_axis", _WORDS, _PASS, parts=parts)
 
 
 def digits_of(size: int, count: int) -> tuple[int, int]:
@@ -106,7 +106,7 @@ def _order_job(op: Operation) -> Job | None:
                 target = np.empty(count, np.int64) if free is None else free
         return np.arange(count) if source is None else source
 
-    return Job((_pass_sweep(),), run)
+    return Job((_pass_native_loop(),), run)
 
 
 JOBS: dict[str, Callable[[Operation], Job | None]] = {"SparseOrder": _order_job}

@@ -13,8 +13,8 @@ from headrace_cpu.fusion.build import Unfit
 from headrace_cpu.fusion.fusion_group import built
 from headrace_cpu.fusion.nodes import View
 from headrace_cpu.fusion.parts import PART_RULES
-from headrace_cpu.native_loops.instruction import BoundSweep, Plan, Step
-from headrace_cpu.native_loops.native_loop import Sweep
+from headrace_cpu.native_loops.instruction import BoundNativeLoop, Plan, Step
+from headrace_cpu.native_loops.native_loop import NativeLoop
 from headrace_cpu.program.instruction import Instruction
 from headrace_cpu.program.matching import Candidate
 from headrace_cpu.program.values import is_native
@@ -39,8 +39,8 @@ _CODES = {1: "u8", 2: "u16", 4: "u32", 8: "u64"}
 
 
 @functools.cache
-def _sweep(code: str) -> Sweep:
-    return Sweep("part", ("x", "out", "first", *_SIZES, *_STEPS), _COPY, {"T": code})
+def _native_loop(code: str) -> NativeLoop:
+    return NativeLoop("part", ("x", "out", "first", *_SIZES, *_STEPS), _COPY, {"T": code})
 
 
 def wants(candidate: Candidate) -> bool:
@@ -63,8 +63,8 @@ def make(candidate: Candidate) -> Instruction | None:
     sizes = {name: size for name, (size, _) in zip(_SIZES, axes, strict=True)}
     steps = {name: step for name, (_, step) in zip(_STEPS, axes, strict=True)}
     numbers = {"first": first, **sizes, **steps}
-    step = Step(_sweep(code), 1, numbers, {"x": op.inputs[0], "out": op.outputs[0]})
-    return BoundSweep(op, Plan([step]))
+    step = Step(_native_loop(code), 1, numbers, {"x": op.inputs[0], "out": op.outputs[0]})
+    return BoundNativeLoop(op, Plan([step]))
 
 
 def _box(op: Operation) -> tuple[int, list[tuple[int, int]]] | None:

@@ -1,7 +1,7 @@
 """Hashes of strings, read where Python keeps their bytes.
 
 An array of strings holds addresses of Python's bytes objects, which never change, and which the
-array keeps. A sweep reads them there, without an object for each. The hashes are those of
+array keeps. A native loop reads them there, without an object for each. The hashes are those of
 ``kernels.text_hash``, where they are described.
 """
 
@@ -17,7 +17,7 @@ import numpy as np
 
 from headrace import Operation
 from headrace_cpu.native.memory import address
-from headrace_cpu.native_loops.native_loop import Call, Job, Sweep, set_status, team_for
+from headrace_cpu.native_loops.native_loop import Call, Job, NativeLoop, set_status, team_for
 
 # CPython puts the size of a bytes object behind the object's header, whose last word is its type,
 # and its bytes at the end. That is checked below, once, and nothing is read there if it is not so.
@@ -28,7 +28,7 @@ _BYTES = bytes.__basicsize__ - 1
 
 @functools.cache
 def readable() -> bool:
-    """Whether bytes objects are in memory as sweeps expect them."""
+    """Whether bytes objects are in memory as native loops expect them."""
     word = ctypes.c_int64.from_address
     samples = [b"", b"some", bytes(range(200))]
     return all(
@@ -181,7 +181,7 @@ def with_places(text: str) -> str:
 
 
 def hash_text(name: str) -> dict[str, str]:
-    """Return the parts of a sweep whose ``HASH`` puts the hash of ``size`` bytes into ``h``.
+    """Return the parts of a native loop whose ``HASH`` puts the hash of ``size`` bytes into ``h``.
 
     Args:
         name: "farm" or "murmur".
@@ -191,9 +191,9 @@ def hash_text(name: str) -> dict[str, str]:
 
 
 @functools.cache
-def _hashes(name: str) -> Sweep:
+def _hashes(name: str) -> NativeLoop:
     parts = {"READ": with_places(READ), "STATUS": set_status(), **hash_text(name)}
-    return Sweep(f"hashes_{name}", _WORDS, with_places(_HASHES), {}, parts)
+    return NativeLoop(f"hashes_{name}", _WORDS, with_places(_HASHES), {}, parts)
 
 
 def _hash_job(name: str, op: Operation) -> Job | None:

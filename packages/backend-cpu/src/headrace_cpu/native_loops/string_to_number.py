@@ -16,7 +16,14 @@ import numpy as np
 
 from headrace import Operation
 from headrace_cpu.native.memory import address
-from headrace_cpu.native_loops.native_loop import Call, Job, Sweep, code_of, set_status, team_for
+from headrace_cpu.native_loops.native_loop import (
+    Call,
+    Job,
+    NativeLoop,
+    code_of,
+    set_status,
+    team_for,
+)
 from headrace_cpu.native_loops.string_hash import READ, readable, with_places
 
 _MOST_POWER = 22
@@ -86,10 +93,10 @@ _WORDS = ("strings", "count", "kind", "powers", "low", "high", "out")
 
 
 @functools.cache
-def _numerals(code: str) -> Sweep:
+def _numerals(code: str) -> NativeLoop:
     number = (_DECIMAL if code[0] == "f" else _WHOLE).replace("MOST", str(_MOST_POWER))
     parts = {"READ": with_places(READ), "NUMBER": number, "STATUS": set_status()}
-    return Sweep("numerals", _WORDS, with_places(_NUMERALS), {"T": code}, parts)
+    return NativeLoop("numerals", _WORDS, with_places(_NUMERALS), {"T": code}, parts)
 
 
 def _number_job(op: Operation) -> Job | None:

@@ -17,7 +17,8 @@ KERNELS = KernelTable()
 RARE_KERNELS = KernelTable()
 _RARE = ("string_hash", "hash_index", "string_to_number")
 
-# By module of sweeps: the operations that it has them for, with the family of their plain kernels.
+# By module of native loops: the operations that it has them for, with the family of their plain
+# kernels.
 _FAMILIES: dict[str, dict[str, tuple[str, ...]]] = {
     "scans": {"cumulative": ("Cumsum", "Cumprod", "LinearRecurrence")},
     "sorting": {"sort": ("Sort", "TopK", "SearchSorted", "InTopK")},
@@ -69,12 +70,12 @@ def _factory(op: str, family: str, module: str) -> Callable[[NodeView], Callable
         if job is None:
             return None
         # lazy: nodes are made where there are steps, tables where there are programs
-        from headrace_cpu.native_loops.node import SweepNode
+        from headrace_cpu.native_loops.node import NativeLoopNode
         from headrace_cpu.program.settings import CompileSettings
 
         settings = CompileSettings.of(node.options)
         background = node.context.state.background
-        return SweepNode(op, job, _plain(node, family), settings, background)
+        return NativeLoopNode(op, job, _plain(node, family), settings, background)
 
     return make
 

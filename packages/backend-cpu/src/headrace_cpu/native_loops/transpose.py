@@ -19,7 +19,7 @@ import numpy as np
 from headrace import Operation
 from headrace_cpu.native.assembly import vector_bytes
 from headrace_cpu.native.memory import address
-from headrace_cpu.native_loops.native_loop import Call, Job, Sweep, team_for
+from headrace_cpu.native_loops.native_loop import Call, Job, NativeLoop, team_for
 
 # By bytes of an element: how it is moved.
 _BITS = {4: "u32", 8: "u64"}
@@ -150,7 +150,7 @@ def turns_squares(op: Operation) -> bool:
 
 
 def moves_elements(op: Operation) -> bool:
-    """Whether an operation moves short rows, or transposes matrices for which there is no sweep.
+    """Whether an operation moves short rows, or transposes matrices without a native loop.
 
     NumPy takes up to ten times as long for these as a kernel that reads them in another order.
     """
@@ -170,7 +170,7 @@ def moves_elements(op: Operation) -> bool:
 
 
 @functools.cache
-def _turn_sweep(size: int, lanes: int) -> Sweep:
+def _turn_native_loop(size: int, lanes: int) -> NativeLoop:
     code = f"{_BITS[size]}x{lanes}"
     lines = [f"r{i} = load_{code}(from_ + {i} * across, 0, 0)" for i in range(lanes)]
     step = 1
@@ -184,7 +184,9 @@ def _turn_sweep(size: int, lanes: int) -> Sweep:
         step *= 2
     lines += [f"store_{code}(to + {i} * down, 0, r{i}, 1)" for i in range(lanes)]
     text = _TURN.replace("LANES", str(lanes))
-    return Sweep(f"turn_{lanes}", _WORDS, text, {"T": _BITS[size]}, {"SQUARE": "\n".join(lines)})
+    return NativeLoop(
+        f"turn_{lanes}", _WORDS, text, {"T": _BITS[size]}, {"SQUARE": "\n".join(lines)}
+    )
 
 
 def _matrices(op: Operation) -> tuple[Matrices, int] | None:
@@ -226,7 +228,7 @@ def _turn_job(op: Operation) -> Job | None:
         calls[0](team_for(whole, threads), address(values), address(out), *words)
         return out
 
-    return Job([_turn_sweep(size, lanes)], run)
+    return Job([_turn_native_loop(size, lanes)], run)
 
 
 JOBS: dict[str, Callable[[Operation], Job | None]] = {"Transpose": _turn_job}

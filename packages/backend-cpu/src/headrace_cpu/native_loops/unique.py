@@ -19,7 +19,7 @@ import numpy as np
 from headrace import Operation
 from headrace_cpu.kernels.numeric import narrowed, widened
 from headrace_cpu.native.memory import address, allocate
-from headrace_cpu.native_loops.native_loop import SIZES, Call, Job, Sweep, code_of
+from headrace_cpu.native_loops.native_loop import SIZES, Call, Job, NativeLoop, code_of
 from headrace_cpu.native_loops.sort_keys import Keys
 
 # Slots of the first table.
@@ -101,8 +101,8 @@ _WORDS = ("x", "size", "found", "places", "counts", "table", "room", "answer")
 
 
 @functools.cache
-def unique_sweep(code: str, out: str) -> Sweep:
-    """Return the sweep for elements of a dtype, and places of one."""
+def unique_native_loop(code: str, out: str) -> NativeLoop:
+    """Return the native loop for elements of a dtype, and places of one."""
     keys = Keys(code)
     whole = code[0] != "f"
     text = _UNIQUE.replace("MULTIPLIER", str(0x9E3779B97F4A7C15 - (1 << 64)))
@@ -111,7 +111,7 @@ def unique_sweep(code: str, out: str) -> Sweep:
     text = text.replace("FIRST_BITS", str(_SLOTS.bit_length() - 1)).replace("FIRST", str(_SLOTS))
     text = text.replace("SHIFT", str(keys.shift)).replace("LOW", str((1 << 32) - 1))
     parts = {"KEY": keys.text, "CLOSE": _CLOSE if whole else "far = True"}
-    return Sweep("unique", _WORDS, text, {"T": code, "O": out, "P": keys.pair}, parts)
+    return NativeLoop("unique", _WORDS, text, {"T": code, "O": out, "P": keys.pair}, parts)
 
 
 def table_for(size: int) -> tuple[int, int]:
@@ -155,7 +155,7 @@ def _job(op: Operation, wanted: Sequence[bool] = (True, True, True)) -> Job | No
         assert made is not None
         return made
 
-    return Job((unique_sweep(code, out),), run, only)
+    return Job((unique_native_loop(code, out),), run, only)
 
 
 JOBS: dict[str, Callable[[Operation], Job | None]] = {"Unique": _job}

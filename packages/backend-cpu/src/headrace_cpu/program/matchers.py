@@ -164,7 +164,7 @@ MATCHERS = (
         needs=(Need.BLAS,),
     ),
     Matcher(
-        name="sweep",
+        name="native loop",
         priority=5,
         types=(
             *_FOLDS,

@@ -295,7 +295,7 @@ class Program:
         return start + offset
 
     def _placed(self, op: Operation, call: Callable[..., Any]) -> Callable[..., Any]:
-        """Return what computes an operation here; sweeps want to know what is read of it."""
+        """Return what computes an operation here; native loops want to know what is read of it."""
         if op.type == "While" and self._share is not None:
             return self._loop_call(op, self._share, call)
         within = getattr(call, "within", None)
