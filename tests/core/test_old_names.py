@@ -175,6 +175,14 @@ def test_compat():
     assert (hr.compat.path_to_str(Path("a")), hr.compat.path_to_str("b")) == ("a", "b")
     assert hr.compat.forward_compatible(2019, 1, 1)
     assert not hr.compat.forward_compatible(2099, 1, 1)
+    with hr.compat.forward_compatibility_horizon(2100, 1, 1):
+        assert hr.compat.forward_compatible(2099, 12, 31)
+        with hr.compat.forward_compatibility_horizon(2018, 1, 1):
+            assert not hr.compat.forward_compatible(2019, 1, 1)
+        assert not hr.compat.forward_compatible(2100, 1, 1)
+    assert not hr.compat.forward_compatible(2099, 1, 1)
+    with pytest.raises(ValueError, match="the year, month and day of a date, got 2019, 13, 1"):
+        hr.compat.forward_compatibility_horizon(2019, 13, 1).__enter__()
     for convert in (hr.compat.as_bytes, hr.compat.as_text):
         with pytest.raises(TypeError, match=r"expected bytes or a string, got 3"):
             convert(3)

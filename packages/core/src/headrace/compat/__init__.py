@@ -4,6 +4,9 @@ import datetime as _datetime
 import numbers as _numbers
 import os as _os
 from collections.abc import Callable as _Callable
+from collections.abc import Iterator as _Iterator
+from contextlib import contextmanager as _contextmanager
+from contextvars import ContextVar as _ContextVar
 from importlib import import_module as _import_module
 from typing import TYPE_CHECKING as _TYPE_CHECKING
 from typing import Any as _Any
@@ -28,7 +31,9 @@ real_types = (_numbers.Real, _integer, _floating)
 complex_types = (_numbers.Complex, _number)
 
 # The interface is that of TensorFlow 1.15, which looked three weeks ahead of its own date.
-_HORIZON = _datetime.date(2019, 11, 6)
+_HORIZON: _ContextVar[_datetime.date] = _ContextVar(
+    "headrace_horizon", default=_datetime.date(2019, 11, 6)
+)
 
 
 def as_bytes(bytes_or_text: _Any, encoding: str = "utf-8") -> bytes:
@@ -97,8 +102,31 @@ def path_to_str(path: _Any) -> _Any:
 
 def forward_compatible(year: int, month: int, day: int) -> bool:
     """Return whether a feature that TensorFlow had from a date on may be used: that of 1.15 may."""
+    return _date(year, month, day) < _HORIZON.get()
+
+
+@_contextmanager
+def forward_compatibility_horizon(year: int, month: int, day: int) -> _Iterator[None]:
+    """Let ``forward_compatible`` answer in the block as if features until a date may be used.
+
+    Args:
+        year: The year of the date from which on they may not be used.
+        month: Its month.
+        day: Its day.
+
+    Raises:
+        AttributeValueError: if there is no such date.
+    """
+    before = _HORIZON.set(_date(year, month, day))
     try:
-        return _datetime.date(year, month, day) < _HORIZON
+        yield
+    finally:
+        _HORIZON.reset(before)
+
+
+def _date(year: int, month: int, day: int) -> _datetime.date:
+    try:
+        return _datetime.date(year, month, day)
     except (ValueError, OverflowError):
         given = ", ".join(map(_shown, (year, month, day)))
         raise _AttributeValueError(
