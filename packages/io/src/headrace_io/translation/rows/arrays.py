@@ -179,6 +179,13 @@ def _reverse(node: Any) -> Any:
     return hr.reverse(node.tensor(0), axes) if axes else hr.identity(node.tensor(0))
 
 
+@ROWS.add("NthElement")
+def _nth_element(node: Any) -> Any:
+    direction = "DESCENDING" if node.attr("reverse", False) else "ASCENDING"
+    ordered = hr.sort(node.tensor(0), direction=direction)
+    return hr.gather(ordered, node.tensor(1), axis=-1)
+
+
 @ROWS.add("Bucketize")
 def _bucketize(node: Any) -> Any:
     x = node.tensor(0)

@@ -13,6 +13,18 @@ ROWS = TranslationTable()
 ROWS.call("MatMul", hr.matmul, "transpose_a transpose_b")
 
 
+ROWS.call("MatrixSolveLs", hr.matrix_solve_ls, "fast")
+ROWS.call("Lu", hr.linalg.lu, "output_idx_type", outputs="lu p")
+
+
+@ROWS.add("TridiagonalMatMul")
+def _tridiagonal_matmul(node: Any) -> Any:
+    above, main, below, rhs = node.tensors
+    # The op takes the diagonals as rows.
+    diagonals = hr.concat([above, main, below], -2)
+    return hr.linalg.tridiagonal_matmul(diagonals, rhs, diagonals_format="compact")
+
+
 @ROWS.add("Einsum")
 def _einsum(node: Any) -> Any:
     return hr.einsum(node.text("equation"), *node.tensors)
