@@ -84,7 +84,7 @@ def counted(session, queue, count=1000):
     return queue.enqueue(value), reader.num_records_produced()
 
 
-def test_a_step_runs_while_the_condition_holds():
+def test_a_step_runs_while_the_condition_holds(made):
     counter = hr.Variable(0)
     count = hr.assign_add(counter, 1)
     left = iter([True] * 7 + [False])
@@ -94,6 +94,8 @@ def test_a_step_runs_while_the_condition_holds():
         assert session.run(counter) == 7
         session.run_while(count, lambda: False)
         assert session.run(counter) == 7
+    # Around what changes variables, there are fences.
+    assert not made
 
 
 def test_who_makes_room_goes_on(short_s, made):
