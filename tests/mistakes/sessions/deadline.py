@@ -2,7 +2,7 @@
 # refused: step: who fills the queue is known only then
 # got: was not done
 # expected: within 0.2 s
-# fix: Config(wait_report=...)
+# fix: enqueue something, or close it
 
 import headrace as hr
 

@@ -7,10 +7,16 @@ import time
 import warnings
 from typing import Any
 
+import numpy as np
 import pytest
 
 import headrace as hr
-from headrace.errors import CancelledError, ConfigError, FailedPreconditionError
+from headrace.errors import (
+    CancelledError,
+    ConfigError,
+    DeadlineExceededError,
+    FailedPreconditionError,
+)
 from tests.children import run_program
 
 pytestmark = [pytest.mark.needs("backend-cpu"), pytest.mark.usefixtures("graph")]
@@ -184,3 +190,38 @@ def test_an_error_names_the_operation_of_the_program() -> None:
     assert refused.value.op is put
     assert ended.value.op is take.op
     assert not isinstance(ended.value, FailedPreconditionError)
+
+
+def test_a_deadline_says_what_the_step_waited_for() -> None:
+    queue = hr.FIFOQueue(10, hr.int32, [[]], name="batches")
+    taken = queue.dequeue()
+    hr.train.add_queue_runner(hr.train.QueueRunner(queue, [queue.enqueue(1)]))
+    options = hr.RunOptions(timeout_in_ms=50)
+    with hr.Session() as session:
+        with pytest.raises(DeadlineExceededError, match=r"it waits for queue 'batches'") as caught:
+            session.run(taken, options=options)
+        first, how, op, site = str(caught.value).splitlines()[:4]
+        assert first == (
+            "the step was not done within 0.05 s; it waits for queue 'batches', which holds 0 of "
+            "at most 10 elements"
+        )
+        assert how.startswith("  its queue runner was never started in this session: call ")
+        assert op == "  in QueueDequeue 'batches_Dequeue'"
+        assert "test_waiting.py" in site
+        # What no queue is told of is not known.
+        works = hr.py_func(lambda: np.float32(time.sleep(0.3) is None), [], hr.float32)
+        both = [works, hr.py_func(lambda: np.float32(time.sleep(0.3) is None), [], hr.float32)]
+        with pytest.raises(DeadlineExceededError, match=r"s; expected it to be: a step that waits"):
+            session.run(both, options=options)
+
+
+def test_a_deadline_that_waits_for_room_says_so() -> None:
+    queue = hr.FIFOQueue(1, hr.int32, [[]], name="small")
+    put = queue.enqueue(1)
+    with hr.Session() as session:
+        session.run(put)
+        with pytest.raises(
+            DeadlineExceededError,
+            match=r"queue 'small', which holds 1 of at most 1 elements\n  nothing takes elements",
+        ):
+            session.run(put, options=hr.RunOptions(timeout_in_ms=50))

@@ -259,7 +259,7 @@ class LocalRuntime:
             if timeout is None:
                 execute(plan, step)
             else:
-                with deadline(timeout, cancellation.cancel):
+                with deadline(timeout, cancellation.cancel, step.explained):
                     execute(plan, step)
         finally:
             with self._lock:

@@ -80,15 +80,28 @@ class Stalls:
                 warnings.warn_explicit(text, RuntimeWarning, site.filename, site.line)
         return None
 
+    def explained(self, waits: Sequence[Wait]) -> list[str]:
+        """Return what a step waits for, and who could end that; see ``StallWatch``."""
+        known = [wait for wait in waits if describes(wait.resource)]
+        if not known:
+            return []
+        wait = next((wait for wait in known if _takes(wait.op)), known[0])
+        first = f"it waits for {wait.resource.describe()}"
+        return [first, *self._remedies(wait), *_where(wait.op)]
+
     def _error(self, wait: Wait) -> HeadraceError:
         first, *rest = self._lines(wait)
         lines = [f"{first}, and no other thread runs that could end this", *rest]
         return located(FailedPreconditionError, [*lines, *_where(wait.op)], wait.op)
 
     def _lines(self, wait: Wait) -> list[str]:
-        lines = [f"a step has waited for {self.after:g} seconds for {wait.resource.describe()}"]
+        first = f"a step has waited for {self.after:g} seconds for {wait.resource.describe()}"
+        return [first, *self._remedies(wait)]
+
+    def _remedies(self, wait: Wait) -> list[str]:
+        """Return who could end a wait, and what to do for it."""
         if not _takes(wait.op):
-            return [*lines, "  nothing takes elements out meanwhile"]
+            return ["  nothing takes elements out meanwhile"]
         session = self._session()
         runners = [
             runner
@@ -97,14 +110,14 @@ class Stalls:
         ]
         if any(not runner.started(session) for runner in runners):
             start = "call hr.train.start_queue_runners(session) before this step"
-            return [*lines, f"  its queue runner was never started in this session: {start}"]
+            return [f"  its queue runner was never started in this session: {start}"]
         fillers = self._fillers(wait.resource.name)
         if not fillers:
-            return [*lines, f"  {getattr(wait.resource, 'unfilled', _UNFILLED)}"]
+            return [f"  {getattr(wait.resource, 'unfilled', _UNFILLED)}"]
         names = ", ".join(f"{op.name!r} (line {op.site.line})" for op in fillers[:_MOST_LISTED])
         more = f" and {len(fillers) - _MOST_LISTED} more" if len(fillers) > _MOST_LISTED else ""
         by = "its queue runner's threads, which were started, run" if runners else "it is filled by"
-        return [*lines, f"  {by} {names}{more}"]
+        return [f"  {by} {names}{more}"]
 
     def _handles(self, name: str) -> set[str]:
         """Return the names of the operations that are handles of a queue."""

@@ -6,13 +6,17 @@ import heapq
 import itertools
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 
 from headrace.errors import DeadlineExceededError
 
 # How many discarded functions may wait for their time beside those that still count.
 _SPARE = 64
+_NOT_KNOWN = (
+    "expected it to be: a step that waits for a queue says for which after Config(wait_report=...) "
+    "seconds, and one that works takes a longer timeout"
+)
 
 
 class Deadlines:
@@ -81,25 +85,27 @@ def call_after(seconds: float, call: Callable[[], None]) -> Callable[[], None]:
 
 
 @contextmanager
-def deadline(seconds: float | None, cancel: Callable[[BaseException], None]) -> Iterator[None]:
+def deadline(
+    seconds: float | None,
+    cancel: Callable[[BaseException], None],
+    waits: Callable[[], Sequence[str]] = tuple,
+) -> Iterator[None]:
     """Cancel what the block waits for when it takes longer than a time.
 
     Args:
         seconds: How long it may take; None for as long as it wants.
         cancel: Is called with a ``DeadlineExceededError``.
+        waits: Returns lines of text on what is waited for then, for its message; none where that
+            is not known.
     """
     if seconds is None:
         yield
         return
 
     def late() -> None:
-        cancel(
-            DeadlineExceededError(
-                f"the step was not done within {seconds:g} s; expected it to be: a step that waits "
-                "for a queue says for which after Config(wait_report=...) seconds, and one that "
-                "works takes a longer timeout"
-            )
-        )
+        first, *rest = [*waits()] or [_NOT_KNOWN]
+        text = "\n".join([f"the step was not done within {seconds:g} s; {first}", *rest])
+        cancel(DeadlineExceededError(text))
 
     key = _DEADLINES.add(seconds, late)
     try:

@@ -41,6 +41,13 @@ class StallWatch(Protocol):
             An error with which the step is to end, or None for it to go on waiting.
         """
 
+    def explained(self, waits: Sequence[Wait]) -> list[str]:
+        """Return lines of text on what a step waits for; none where that is not known.
+
+        Args:
+            waits: What its operations wait for.
+        """
+
 
 def describes(resource: Any) -> bool:
     """Whether a resource can be told of in messages; see ``session.stalls.Waitable``."""

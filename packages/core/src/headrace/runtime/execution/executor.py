@@ -178,10 +178,15 @@ def wait_for(run: Waiting, step: Step, wakeup: Wakeup) -> None:
     if watch is None:
         wait(wakeup, None)
         return
-    while not wait(wakeup, watch.after):
-        error = watch.stalled(run.waits())
-        if error is not None:
-            run.abort(error)
+    step.waits = run.waits
+    try:
+        while not wait(wakeup, watch.after):
+            error = watch.stalled(run.waits())
+            if error is not None:
+                run.abort(error)
+    finally:
+        # The run knows the step, and both are to be gone with the last who holds one.
+        step.waits = None
 
 
 def _stuck(frame: FrameType) -> Cancellation | None:

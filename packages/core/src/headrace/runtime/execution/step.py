@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from headrace.runtime.concurrency.cancellation import Cancellation
-from headrace.runtime.concurrency.stalls import StallWatch
+from headrace.runtime.concurrency.stalls import StallWatch, Wait
 from headrace.runtime.concurrency.wakeup import Wakeup
 from headrace.runtime.control_flow.invocations import Invocation
 from headrace.runtime.execution.plan import PlanNode
@@ -27,13 +27,14 @@ class Step:
         wait: How the thread that runs the step waits to be woken: the ``wait`` of the rendezvous,
             unless a blocking kernel puts another one there. It does where what it waits for goes
             on only when somebody calls it.
+        waits: Returns what its operations wait for, while it waits.
         borrowed: Whether the thread that is at work for it right now has something else to do,
             for which others may wait: kernels do not keep it for long.
     """
 
     __slots__ = (
         *("borrowed", "cancellation", "feeds", "fetches", "id", "invocation", "rendezvous"),
-        *("wait", "watch"),
+        *("wait", "waits", "watch"),
     )
 
     def __init__(
@@ -53,8 +54,20 @@ class Step:
         self.cancellation = cancellation
         self.invocation = invocation
         self.watch = watch
+        self.waits: Callable[[], Sequence[Wait]] | None = None
         self.borrowed = False
         self.wait: Callable[[Wakeup, float | None], bool] = rendezvous.wait
+
+    def explained(self) -> list[str]:
+        """Return lines of text on what it waits for right now; none where that is not known."""
+        waits, watch = self.waits, self.watch
+        if waits is None or watch is None:
+            return []
+        try:
+            return watch.explained(waits())
+        except (KeyError, RuntimeError):
+            # It goes on right now.
+            return []
 
     def with_cancellation(self, cancellation: Cancellation) -> Step:
         """Return the same run as a kernel sees it that is cancelled through another flag."""
