@@ -75,6 +75,19 @@ def test_private_modules_have_public_names(
     assert getattr(found, name) is names.public(public)
 
 
+def test_modules_of_functions_have_the_generated_ones_too(tf: ModuleType) -> None:
+    from tensorflow.python.ops import data_flow_ops, gen_data_flow_ops, nn_ops
+
+    stitched = data_flow_ops.parallel_dynamic_stitch([[0], [1]], [[1.0], [2.0]])
+    assert stitched.shape.as_list() == [2]
+    assert data_flow_ops.parallel_dynamic_stitch is gen_data_flow_ops.parallel_dynamic_stitch
+    # A function of the module goes before the one that was generated.
+    assert nn_ops.conv2d is not hr.raw_ops.Conv2D
+    assert nn_ops.conv2d is hr.nn.conv2d
+    with pytest.raises(AttributeError, match="has no 'no_such_op' here"):
+        _ = nn_ops.no_such_op
+
+
 def test_private_functions_take_their_arguments_in_their_own_order(tf: ModuleType) -> None:
     from tensorflow.python.framework import constant_op
     from tensorflow.python.ops import array_ops, math_ops, nn_ops

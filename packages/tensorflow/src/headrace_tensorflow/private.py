@@ -73,6 +73,15 @@ _PUBLIC = {
 _PROGRAMS = ("platform.app", "platform.flags")
 # Modules with a function for each op, which TensorFlow generates.
 _GENERATED = re.compile(r"ops\.gen_\w+")
+# Modules that take all of them from one of those.
+_WITH_GENERATED = frozenset(
+    f"ops.{name}_ops"
+    for name in (
+        *("array", "bitwise", "control_flow", "data_flow", "image", "io", "linalg", "list"),
+        *("logging", "lookup", "math", "nn", "parsing", "random", "resource_variable", "sparse"),
+        *("state", "string"),
+    )
+)
 
 
 @cache
@@ -134,6 +143,10 @@ class Private(ModuleType):
             whole = names.public(_PUBLIC[inside])
             if hasattr(whole, name):
                 return getattr(whole, name)
+        if inside in _WITH_GENERATED:
+            generated = importlib.import_module("headrace_tensorflow.helpers.generated")
+            if generated.is_known(name):
+                return generated.function(name)
         if self._package == "core" and not name.islower():
             return names.message(name)
         return self._module(name)

@@ -44,6 +44,11 @@ def function(name: str) -> Callable[..., Any]:
     return build
 
 
+def is_known(name: str) -> bool:
+    """Whether Headrace builds the op of a function of that name."""
+    return name in _ops()
+
+
 @functools.cache
 def _ops() -> dict[str, str]:
     return {_snake(op): op for op in dir(hr.raw_ops)}
