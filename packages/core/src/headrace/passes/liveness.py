@@ -2,7 +2,7 @@
 
 A step needs what its fetches and targets depend on. That goes into functions: of a condition those
 results that something reads, and what each branch computes for these; of a loop the variables that
-are read, those that its condition needs, and those on which these depend from round to round.
+are read, those that its condition needs, and those on which these depend from one to the next.
 Where something waits for a condition or loop, rather than reads one of its outputs, all its results
 are needed.
 """
@@ -231,8 +231,8 @@ def _inside(function: Function, saves: Sequence[str]) -> Inside:
 def _loop(op: Operation, read: frozenset[int], bound: bool, whole: bool) -> Loop:
     """Return what is needed of a loop, where some of its outputs are read.
 
-    Its body remembers it: each round around a loop would settle those inside anew, and each place
-    of a function those in the function, which takes time like 2^depth; and functions that are
+    Its body remembers it: each iteration around a loop would settle those inside anew, and each
+    place of a function those in the function, which takes time like 2^depth; and functions that are
     trimmed alike stay shared.
     """
     body: Function = op.attrs["body"]

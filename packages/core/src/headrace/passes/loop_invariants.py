@@ -1,10 +1,10 @@
 """Loop-invariant code motion: what is the same in each iteration is computed before the loop.
 
-A loop computes anew, round by round, what depends on nothing that changes: the transpose of a
-weight, the part of it that a gradient multiplies with, a scale. Here such operations move in front
-of the loop, and the loop is given their results. Only operations that cannot fail move
-(``headrace.scalars.expression.is_total``), since the loop may make no round; and only those whose
-results are no larger than what they are made of, since one that is broadcast where it is used
+A loop computes anew, iteration by iteration, what depends on nothing that changes: the transpose of
+a weight, the part of it that a gradient multiplies with, a scale. Here such operations move in
+front of the loop, and the loop is given their results. Only operations that cannot fail move
+(``headrace.scalars.expression.is_total``), since the loop may make no iteration; and only those
+whose results are no larger than what they are made of, since one that is broadcast where it is used
 costs less than reading it.
 """
 
@@ -51,7 +51,7 @@ _Known: TypeAlias = dict[tuple[Function, tuple[str, ...], DeviceName], _Opened |
 
 
 def hoist_invariants(step: StepGraph) -> StepGraph:
-    """Return the step with what is the same in all rounds of a loop computed before the loop."""
+    """Return the step with what all iterations of a loop have in common computed before it."""
     return _hoist(step, {})
 
 
@@ -85,7 +85,7 @@ def _open(loop: Operation, known: _Known) -> _Opened | None:
     inside = prune(inline_calls(extract((), [*body.results, *saves], body.effects)))
     # A product of which one part is needed may then be one with a part of a weight.
     inside = prune(narrow_products(inside))
-    # What is the same in all rounds of a loop inside may be so in those of this one.
+    # What is the same in all iterations of a loop inside may be so in those of this one.
     inside = _hoist(inside, known)
     moved = _worth_moving(inside, _invariant(loop, inside, count))
     if not moved:
@@ -99,7 +99,7 @@ def _open(loop: Operation, known: _Known) -> _Opened | None:
 
 
 def _invariant(loop: Operation, inside: StepGraph, count: int) -> dict[Operation, None]:
-    """Return the operations of a body that yield the same in each round and may move, in order."""
+    """Return the operations of a body that yield the same each time and may move, in order."""
     waited = {c for op in inside.graph.operations for c in op.control_inputs}
     waited.update(inside.targets)
     same: set[Tensor] = set()

@@ -3,7 +3,7 @@
 What happens before what follows from data and control edges alone, so it is known before the step
 runs, on whatever devices and tasks. What an operation holds, such as the branches of a condition,
 it does as a whole: after all that it depends on, and before all that depends on it. Of the branches
-of a condition one runs, and the rounds of a loop come one after the other.
+of a condition one runs, and the iterations of a loop come one after the other.
 
 Which of two operations comes first is asked for all of them at once: each change is a bit, and each
 operation has the set of those before it and of those after it.

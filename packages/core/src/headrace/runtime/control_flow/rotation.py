@@ -26,7 +26,7 @@ class RotatedLoop:
 
     Attributes:
         body: Takes all that the loop takes, in its order; returns the variables, and whether
-            another round follows.
+            another iteration follows.
         saves: What is saved of it, by name.
     """
 
@@ -37,8 +37,8 @@ class RotatedLoop:
 def rotated_loop(loop: Operation) -> RotatedLoop | None:
     """Return the body of a ``While`` with its condition; None where that is asked by itself.
 
-    The condition moves where asking it is nothing but computing, and a round nothing that another
-    order of failures would change.
+    The condition moves where asking it is nothing but computing, and an iteration nothing that
+    another order of failures would change.
     """
     cond: Function = loop.attrs["cond"]
     body: Function = loop.attrs["body"]

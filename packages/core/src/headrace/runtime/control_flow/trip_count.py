@@ -1,9 +1,9 @@
 """Trip counts: how often loops that count run follows from what they start with.
 
-Most loops ask in each round whether a counter has reached a number, a plan of its own for one
+Most loops ask in each iteration whether a counter has reached a number, a plan of its own for one
 comparison. Where the condition only compares counters with numbers that the loop does not change,
-the rounds are counted before the first one, in Python's integers. And what only counts is left out
-of the body, where it would take a kernel for one sum of two numbers.
+the iterations are counted before the first one, in Python's integers. And what only counts is left
+out of the body, where it would take a kernel for one sum of two numbers.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ class _Comparison:
 
     Attributes:
         counter: The number of the counter among the loop's arguments for the condition.
-        step: What is added to it in each round.
+        step: What is added to it in each iteration.
         compare: The name of the comparison, the counter on its left.
         bound: The number of the argument that it is compared with; else the number itself.
         given: Whether ``bound`` is an argument's.
@@ -64,7 +64,7 @@ class _Comparison:
     most: int
 
     def rounds(self, arguments: Sequence[Any]) -> int | None:
-        """Return before how many rounds the comparison holds, None where that is not known."""
+        """Return before how many iterations the comparison holds, None where that is not known."""
         start = _whole(arguments[self.counter])
         bound = _whole(arguments[self.bound]) if self.given else self.bound
         if start is None or bound is None:
@@ -93,7 +93,7 @@ class TripCount:
     comparisons: tuple[_Comparison, ...]
 
     def rounds(self, arguments: Sequence[Any]) -> int | None:
-        """Return how many rounds a loop makes; None where the condition has to be asked.
+        """Return how many iterations a loop makes; None where the condition has to be asked.
 
         Args:
             arguments: What the condition takes at first.
@@ -108,7 +108,7 @@ class TripCount:
 
 
 def trip_count_of(loop: Operation) -> TripCount | None:
-    """Return how a ``While`` counts; None where its condition has to be asked in each round."""
+    """Return how a ``While`` counts; None where its condition has to be asked in each iteration."""
     found, whole = _comparisons(loop)
     return TripCount(found) if whole else None
 
@@ -124,7 +124,7 @@ def _comparisons(loop: Operation) -> tuple[tuple[_Comparison, ...], bool]:
     cond: Function = loop.attrs["cond"]
     if cond.is_part or cond.effects or len(cond.results) != 1:
         return (), False
-    # One that does more than compare runs in each round.
+    # One that does more than compare runs in each iteration.
     others = [op for op in cond.operations if op.type != "Parameter"]
     if any(has_effect(op) or op.stateful or op.control_inputs for op in others):
         return (), False
@@ -145,7 +145,7 @@ def _comparisons(loop: Operation) -> tuple[tuple[_Comparison, ...], bool]:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class WithoutCounters:
-    """The body of a loop without what only counts, which is not worth a kernel in each round.
+    """The body of a loop without what only counts, which is not worth a kernel in each iteration.
 
     Attributes:
         body: The body; it takes the other variables, then the counters that it reads, then what it
@@ -153,7 +153,7 @@ class WithoutCounters:
         saves: What is saved of it, by name.
         others: The other variables, by number, in the order in which it has them.
         read: The counters that it reads, by number, in the order in which it takes them.
-        steps: What each round adds to each counter, by number.
+        steps: What each iteration adds to each counter, by number.
     """
 
     body: Function
@@ -168,12 +168,12 @@ class WithoutCounters:
         return [found[i] for i in range(len(found))]
 
     def after(self, counts: Mapping[int, Any], rounds: int) -> dict[int, Any]:
-        """Return the counters after some rounds; they come round where their dtype ends."""
+        """Return the counters after some iterations; they come round where their dtype ends."""
         return {i: moved(value, self.steps[i], rounds) for i, value in counts.items()}
 
 
 def moved(start: Any, step: Any, rounds: int) -> Any:
-    """Return a counter after some rounds; it comes round where its dtype ends."""
+    """Return a counter after some iterations; it comes round where its dtype ends."""
     bits = 8 * step.dtype.itemsize
     value = int(start) + rounds * int(step)
     return step.dtype.type((value + (1 << bits - 1)) % (1 << bits) - (1 << bits - 1))
@@ -182,8 +182,8 @@ def moved(start: Any, step: Any, rounds: int) -> Any:
 def without_counters(loop: Operation) -> WithoutCounters | None:
     """Return the body of a ``While`` that counts without its counters; None where it has none.
 
-    A counter is a variable to which each round adds a number. It is left to the loop where nothing
-    else in the body reads the sum, and where it is known how the loop counts.
+    A counter is a variable to which each iteration adds a number. It is left to the loop where
+    nothing else in the body reads the sum, and where it is known how the loop counts.
     """
     if trip_count_of(loop) is None:
         return None
@@ -239,7 +239,7 @@ def _comparison(loop: Operation, op: Operation) -> _Comparison | None:
 
 
 def _step(loop: Operation, counter: Tensor) -> int | None:
-    """Return what each round adds to a counter of the condition; None where it is not one."""
+    """Return what each iteration adds to a counter of the condition; None where it is not one."""
     body: Function = loop.attrs["body"]
     if counter.op.type != "Parameter" or counter.op.attrs["index"] >= len(body.results):
         return None
