@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import socket
+import sys
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -22,6 +23,10 @@ if TYPE_CHECKING:
     from mpi4py import MPI
 
 
+# Ranks exchange graphs that the same rules are applied to, and values that NumPy holds.
+_COMPARED = ("headrace-core", "headrace-dist-mpi", "headrace-backend-cpu", "numpy")
+
+
 @dataclass(frozen=True, slots=True)
 class Member:
     """What a rank tells the others when the cluster starts.
@@ -32,7 +37,7 @@ class Member:
         pid: Its process id.
         jobs: The jobs of the cluster, as its program says.
         task: The task that it plays.
-        version: The version of headrace-dist-mpi.
+        versions: Those of Headrace's packages, of NumPy and of Python.
         devices: The names of its devices.
         priorities: For each kind of its devices how much it is preferred.
         on_worker_loss: "continue" where the job is to go on without a worker, else "end".
@@ -43,7 +48,7 @@ class Member:
     pid: int
     jobs: str
     task: str
-    version: str
+    versions: str
     devices: tuple[str, ...]
     priorities: Mapping[str, int]
     on_worker_loss: str = "end"
@@ -65,21 +70,30 @@ def introduce(
     rank: int, jobs: Jobs, task: DeviceName, machine: Machine, on_worker_loss: str = "end"
 ) -> Member:
     """Return what this process tells the others."""
-    try:
-        release = version("headrace-dist-mpi")
-    except PackageNotFoundError:
-        release = "unknown"
     return Member(
         rank,
         socket.gethostname(),
         os.getpid(),
         str(jobs),
         str(task),
-        release,
+        _versions(),
         tuple(map(str, machine.devices)),
         dict(machine.priorities),
         on_worker_loss,
     )
+
+
+def _versions() -> str:
+    """Return the versions of what has to be the same on all ranks, as text."""
+    named = [f"{name} {_version_of(name)}" for name in _COMPARED]
+    return ", ".join([*named, "Python {}.{}".format(*sys.version_info)])
+
+
+def _version_of(package: str) -> str:
+    try:
+        return version(package)
+    except PackageNotFoundError:
+        return "not installed"
 
 
 def meet(comm: MPI.Intracomm, own: Member) -> list[Member]:
@@ -92,7 +106,7 @@ def meet(comm: MPI.Intracomm, own: Member) -> list[Member]:
     members = [Member.unpack(data) for data in gather(comm, own.pack())]
     for what, values in (
         ("the jobs of the cluster", [m.jobs for m in members]),
-        ("headrace-dist-mpi", [m.version for m in members]),
+        ("their versions", [m.versions for m in members]),
         ("on_worker_loss", [m.on_worker_loss for m in members]),
     ):
         if len(set(values)) > 1:
