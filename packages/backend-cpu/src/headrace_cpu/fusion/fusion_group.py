@@ -10,7 +10,7 @@ from headrace_cpu.fusion.division import DIVISION_RULES, whole_divisor
 from headrace_cpu.fusion.expressions import add_expression, computed_expression
 from headrace_cpu.fusion.interpret import data_inputs
 from headrace_cpu.fusion.nodes import Operand, Write, code_of, contiguous, element_code, shape_of
-from headrace_cpu.fusion.reduce import REDUCTION_RULES
+from headrace_cpu.fusion.reduce import PLACES, REDUCTION_RULES, finds_places
 from headrace_cpu.fusion.viewing import COPY_RULES, READ_RULES, UPDATE_RULES, VIEW_RULES
 from headrace_cpu.native.source import MAX_BUFFERS
 
@@ -40,6 +40,8 @@ def fusible(op: Operation) -> bool:
     for tensor in (*data_inputs(op), *op.outputs):
         if not _usable(tensor):
             return False
+    if op.type in PLACES:
+        return finds_places(op)
     if op.type in VIEW_RULES or op.type in COPY_RULES or op.type in REDUCTION_RULES:
         return True
     if whole_divisor(op):

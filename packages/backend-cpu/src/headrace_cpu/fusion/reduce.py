@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from math import prod
 
 import numpy as np
 
 from headrace import Operation
 from headrace.extend.ops import reduced_axes
 from headrace_cpu.fusion.build import Builder, Unfit, shape_of_value
-from headrace_cpu.fusion.nodes import FLOATS, Check, Operand, code_at, shape_of
+from headrace_cpu.fusion.nodes import FLOATS, Check, Operand, code_at, code_of, shape_of
 
 _REDUCTIONS = {
     "ReduceSum": ("total", frozenset({"i32", "i64", "f32", "f64"})),
@@ -20,6 +21,11 @@ _REDUCTIONS = {
     "ReduceAll": ("both", frozenset({"b8"})),
     "ReduceAny": ("either", frozenset({"b8"})),
 }
+# Along axes of at most so many elements, before so many, rows are compared in registers. Others are
+# looked through once, by a sweep.
+_LONGEST, _NARROWEST, _WIDEST = 16, 8, 64
+_EXTREMES, _COUNTED = frozenset({"i32", "i64", "f32", "f64"}), frozenset({"i32", "i64"})
+PLACES = ("ArgMax", "ArgMin")
 
 
 def _reduce(b: Builder, op: Operation) -> None:
@@ -37,6 +43,38 @@ def _reduce(b: Builder, op: Operation) -> None:
         if count > 1:
             result = b.map("divide", result, b.const(count, result.node.code))
     b.values[op.outputs[0]] = result
+
+
+def finds_places(op: Operation) -> bool:
+    """Whether reductions find places of extremes: along a short axis, before short ones."""
+    shape, axis = shape_of(op.inputs[0]), op.attrs["axis"]
+    at = (0 if axis is None else axis) % len(shape) if shape else 0
+    inner = prod(shape[at + 1 :])
+    fits = bool(shape) and 1 < shape[at] <= _LONGEST and _NARROWEST <= inner <= _WIDEST
+    known = code_of(op.inputs[0].dtype) in _EXTREMES and code_of(op.outputs[0].dtype) in _COUNTED
+    return fits and known
+
+
+def _place(b: Builder, op: Operation) -> None:
+    """Find where the largest or smallest is: the first of those that are equal, and never NaN."""
+    if not finds_places(op):
+        raise Unfit("places along another axis")
+    shape, axis = shape_of(op.inputs[0]), op.attrs["axis"]
+    at = (0 if axis is None else axis) % len(shape)
+    x = b.operand(op.inputs[0])
+    dim, largest = x.axes[at], op.type == "ArgMax"
+    if dim is None:
+        raise Unfit("places among equals")
+    if x.node.code in FLOATS:
+        worst = b.const(-np.inf if largest else np.inf, x.node.code)
+        x = b.map("where", b.map("equal", x, x, code="b8"), x, worst)
+    best = b.reduce("largest" if largest else "smallest", x, [at], keep=True)
+    code = code_of(op.outputs[0].dtype)
+    assert code is not None
+    place = b.position(dim, code, len(shape) - 1 - at)
+    none = b.const(shape[at], code)
+    found = b.map("where", b.map("equal", x, best, code="b8"), place, none)
+    b.values[op.outputs[0]] = b.reduce("smallest", found, [at], keep=False)
 
 
 def _sum_to_shape(b: Builder, op: Operation) -> None:
@@ -137,6 +175,7 @@ REDUCTION_RULES: dict[str, Callable[[Builder, Operation], None]] = {
     **dict.fromkeys(_REDUCTIONS, _reduce),
     "SumToShape": _sum_to_shape,
     "L2Loss": _l2_loss,
+    **dict.fromkeys(PLACES, _place),
     "Softmax": _softmax,
     "LogSoftmax": _log_softmax,
     "SoftmaxCrossEntropyWithLogits": _cross_entropy,

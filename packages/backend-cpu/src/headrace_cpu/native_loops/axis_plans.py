@@ -6,6 +6,7 @@ from collections.abc import Callable
 from math import prod
 
 from headrace import Operation
+from headrace_cpu.fusion.reduce import finds_places
 from headrace_cpu.kernels.numeric import axis_index
 from headrace_cpu.native_loops import argmax, scans
 from headrace_cpu.native_loops.instruction import Plan, Step
@@ -23,7 +24,9 @@ def _lines(op: Operation) -> tuple[int, int, int] | None:
 
 
 def search_plan(op: Operation, threads: int) -> Plan | None:
-    """Return how the places of the largest or smallest are found."""
+    """Return how the places of the largest or smallest are found, None where kernels reduce."""
+    if finds_places(op):
+        return None
     x, out = op.inputs[0], op.outputs[0]
     code, found, lines = code_of(x.dtype.numpy), code_of(out.dtype.numpy), _lines(op)
     if code in (None, "b8") or found not in ("i32", "i64") or lines is None:
