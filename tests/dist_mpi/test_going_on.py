@@ -106,6 +106,28 @@ def test_a_worker_takes_the_place_of_a_lost_chief(
 
 
 @pytest.mark.slow
+def test_a_job_goes_on_without_a_worker_of_which_nothing_is_heard(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("HEADRACE_SLOW_AFTER", "2")
+    monkeypatch.setenv("HEADRACE_LOST_AFTER", "4")
+    monkeypatch.setenv("HEADRACE_FAULTS", "worker:1 run mute 20")
+    job = launch(tmp_path, LOSE, *("-n", "3", "--ps", "1"), words=("", "nobody"))
+    assert job.end(120) == 0, job.err
+    assert job.out == ["[worker:0] went on True /job:worker/task:1"]
+    told = re.findall(
+        r"\[(\S+)\] .* goes on without a worker: /job:worker/task:1 .rank 2, .* was lost: (.*);",
+        job.err,
+    )
+    assert sorted(who for who, _ in told) == ["ps:0", "worker:0"], job.err
+    # Whoever finds out first ends the process, which the other may see before.
+    silent = [
+        why for _, why in told if re.match(r"its process lives, .*, for longer than 4 s", why)
+    ]
+    assert silent, job.err
+
+
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("how", "code", "told"),
     [("left", 3, "left with exit code 3"), ("failed", 1, "ValueError: too late")],

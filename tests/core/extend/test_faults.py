@@ -16,7 +16,7 @@ from tests.waiting import wait_until
 
 PROGRAM = """
 import sys, time
-from headrace.extend.faults import fault_point, has_faults, name_process
+from headrace.extend.faults import fault_point, has_faults, is_muted, name_process
 fault_point("save")
 name_process("rank:3")
 name_process("worker:1")
@@ -27,6 +27,8 @@ for number in range(1, 4):
         fault_point("elsewhere")
     except BaseException as error:
         print(number, type(error).__name__, flush=True)
+    if is_muted():
+        print(number, "muted", flush=True)
 print("end", has_faults(), time.monotonic() - begin > 0.2, flush=True)
 """
 
@@ -56,6 +58,7 @@ def test_what_is_no_fault_is_refused(said: str) -> None:
         ("worker:1 save raise 2", 0, ["2 InjectedFaultError", "end True False"]),
         ("rank:3 save memory 3", 0, ["3 MemoryError", "end True False"]),
         ("worker:1 elsewhere delay=0.3", 0, ["end True True"]),
+        ("worker:1 save mute 2", 0, ["2 muted", "3 muted", "end True False"]),
         ("worker:1 save exit=5 2; rank:3 save raise", 5, ["1 InjectedFaultError"]),
         ("worker:1 save kill", -signal.SIGKILL, []),
     ],

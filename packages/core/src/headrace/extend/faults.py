@@ -9,6 +9,7 @@ from headrace.runtime.fault_points import (
     InjectedFaultError,
     fault_point,
     has_faults,
+    is_muted,
     name_process,
     parse_faults,
 )
@@ -18,6 +19,7 @@ __all__ = [
     "InjectedFaultError",
     "fault_point",
     "has_faults",
+    "is_muted",
     "name_process",
     "parse_faults",
 ]

@@ -25,7 +25,7 @@ from headrace.settings import FAULTS
 
 _FORM = re.compile(
     r"(?P<process>\w+:\d+) (?P<point>\w+) "
-    r"(?P<action>raise|kill|stop|memory|exit=(?P<code>\d+)|delay=(?P<seconds>\d+(\.\d+)?))"
+    r"(?P<action>raise|kill|stop|mute|memory|exit=(?P<code>\d+)|delay=(?P<seconds>\d+(\.\d+)?))"
     r"( (?P<count>[1-9]\d*))?"
 )
 
@@ -58,6 +58,7 @@ class Fault:
 _faults: list[Fault] = []
 _passed: Counter[str] = Counter()
 _lock = threading.Lock()
+_muted = threading.Event()
 
 
 def parse_faults(said: str) -> list[Fault]:
@@ -72,7 +73,7 @@ def parse_faults(said: str) -> list[Fault]:
         if match is None:
             raise ConfigError(
                 "HEADRACE_FAULTS must list faults as PROCESS POINT ACTION [COUNT], with an action "
-                "of raise, kill, stop, memory, exit=CODE and delay=SECONDS, as in "
+                "of raise, kill, stop, mute, memory, exit=CODE and delay=SECONDS, as in "
                 f"'worker:1 transfer kill 10; ps:0 save exit=3', got {shown(part)}"
             )
         action = match["action"].partition("=")[0]
@@ -101,6 +102,11 @@ def has_faults() -> bool:
     return bool(_faults)
 
 
+def is_muted() -> bool:
+    """Whether this process is to give no signs of life, as if its network were down."""
+    return _muted.is_set()
+
+
 def fault_point(point: str) -> None:
     """Pass a point at which a fault may happen.
 
@@ -127,6 +133,8 @@ def _happen(fault: Fault) -> None:
         raise InjectedFaultError(f"a fault was injected into {fault.process} at {fault.point}")
     if fault.action == "delay":
         time.sleep(fault.seconds)
+    elif fault.action == "mute":
+        _muted.set()
     elif fault.action == "memory":
         _exhaust_memory()
     elif fault.action == "exit":

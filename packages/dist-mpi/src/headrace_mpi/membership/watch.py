@@ -20,6 +20,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, final
 
 from headrace.errors import ClusterError, TaskLostError
+from headrace.extend.faults import is_muted
 from headrace_mpi.transport.wire import Frame, Kind
 
 if TYPE_CHECKING:
@@ -167,7 +168,8 @@ class Watch:
     def _watch(self) -> None:
         before = time.monotonic()
         while not self._over.wait(self._beat_s):
-            self._send(Frame(Kind.HEALTH))
+            if not is_muted():
+                self._send(Frame(Kind.HEALTH))
             now = time.monotonic()
             late = now - before - self._beat_s
             before = now
