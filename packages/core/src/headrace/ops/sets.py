@@ -202,10 +202,7 @@ def set_size(a: Any, validate_indices: bool = True) -> Tensor:
     if not isinstance(a, SparseTensor):
         raise ArgumentTypeError(f"expected a SparseTensor, got {shown(a)}")
     _check_dtype(a, "a")
-    found = _set_size(a.indices, a.values, a.dense_shape, validate_indices=validate_indices)
-    if a.shape.ndims is not None:
-        found.set_shape(a.shape[:-1])
-    return found
+    return _set_size(a.indices, a.values, a.dense_shape, validate_indices=validate_indices)
 
 
 def set_intersection(a: Any, b: Any, validate_indices: bool = True) -> SparseTensor:
