@@ -14,7 +14,7 @@ import pytest
 import headrace as hr
 from headrace.graph import context_blocks as blocks_dropped
 from headrace.graph.creation_site import Site, pinned_site, user_site
-from headrace.graph.external_arrays import Arrays, arrays_apart, put_apart
+from headrace.graph.external_arrays import Arrays, arrays_apart, put_external
 from tests.children import run_program
 
 BLOCKS: dict[str, Callable[[], AbstractContextManager[Any]]] = {
@@ -57,7 +57,7 @@ def state() -> tuple[Any, ...]:
         hr.no_op().device,
         hr.no_op().control_inputs,
         user_site().filename,
-        put_apart(bytes(10000)),
+        put_external(bytes(10000)),
     )
 
 

@@ -12,7 +12,7 @@ import headrace as hr
 from headrace.documents.document import dump, load
 from headrace.errors import PluginError, ShapeError
 from headrace.extend import Index, Spec, TensorSpec, op
-from headrace.graph.static_values import EarlyValues, Limits
+from headrace.graph.static_values import Limits, StaticValues
 from headrace.passes.constant_folding import fold
 from headrace.passes.prune import extract
 
@@ -46,7 +46,7 @@ def chain(length: int, start) -> hr.Tensor:
 def test_beyond_a_limit_a_value_is_unknown(limits, known) -> None:
     # Ten sums, each of 8 elements read and 4 computed; nine of them are waited for.
     total = chain(10, np.ones(4, np.int32))
-    found = EarlyValues(added, limits).value(total, lambda node: True)
+    found = StaticValues(added, limits).value(total, lambda node: True)
     if known:
         np.testing.assert_array_equal(found, [1024] * 4)
     else:
@@ -56,20 +56,20 @@ def test_beyond_a_limit_a_value_is_unknown(limits, known) -> None:
 def test_long_chains_need_no_recursion() -> None:
     total = chain(5_000, np.zeros((), np.int32))
     limits = Limits(elements=1, total=10**6, operations=10**6)
-    assert EarlyValues(added, limits).value(total, lambda node: True) == 0
+    assert StaticValues(added, limits).value(total, lambda node: True) == 0
 
 
 def test_only_what_is_looked_at_is_computed() -> None:
     x = chain(2, np.ones((), np.int32))
-    assert EarlyValues(added, MUCH).value(x, lambda node: node is not x.op) is None
-    assert EarlyValues(added, MUCH).value(x * 2, lambda node: True) is None
+    assert StaticValues(added, MUCH).value(x, lambda node: node is not x.op) is None
+    assert StaticValues(added, MUCH).value(x * 2, lambda node: True) is None
 
 
 def test_what_does_not_fit_the_declaration_is_not_believed() -> None:
     x = chain(1, np.ones(3, np.int32))
 
     def value(answer):
-        return EarlyValues(lambda node, given: [answer], MUCH).value(x, lambda node: True)
+        return StaticValues(lambda node, given: [answer], MUCH).value(x, lambda node: True)
 
     assert value(np.full(3, 7, np.int32)) is not None
     assert value(np.full(4, 7, np.int32)) is None
@@ -77,7 +77,7 @@ def test_what_does_not_fit_the_declaration_is_not_believed() -> None:
 
 
 def test_values_cannot_be_changed() -> None:
-    found = EarlyValues(added, MUCH).value(chain(1, np.ones(3, np.int32)), lambda node: True)
+    found = StaticValues(added, MUCH).value(chain(1, np.ones(3, np.int32)), lambda node: True)
     with pytest.raises(ValueError, match="read-only"):
         found[0] = 5
 

@@ -21,7 +21,7 @@ from headrace import dtypes
 from headrace.dimension import Dimension
 from headrace.dtypes import DType, as_dtype
 from headrace.errors import AttributeValueError, DocumentError, HeadraceError, told
-from headrace.graph.external_arrays import get_apart, put_apart
+from headrace.graph.external_arrays import get_external, put_external
 from headrace.graph.spec import MAX_RANK, TensorSpec
 from headrace.graph.tensor_shape import TensorShape
 from headrace.shapes import Shape
@@ -196,7 +196,7 @@ def _encode_array(array: _NDArray) -> dict[str, Any]:
     ordered = array.byteswap() if sys.byteorder == "big" else array
     raw = ordered.tobytes()
     return {
-        "data": put_apart(raw) or _base64(raw),
+        "data": put_external(raw) or _base64(raw),
         "dtype": dtype.name,
         "shape": list(array.shape),
     }
@@ -298,7 +298,7 @@ def _read_strings(data: Any) -> _NDArray:
 
 
 def _read_numbers(data: dict[str, Any], dtype: DType, size: int) -> _NDArray:
-    apart = get_apart(data["data"])
+    apart = get_external(data["data"])
     raw = _read_base64(data["data"]) if apart is None else apart
     if len(raw) != size * dtype.itemsize:
         raise DocumentError(

@@ -59,7 +59,7 @@ def arrays_apart(store: ArrayStore) -> Iterator[None]:
         yield
 
 
-def put_apart(data: bytes) -> str | None:
+def put_external(data: bytes) -> str | None:
     """Put the bytes of an array into the store in force; return its name, None without one."""
     store = read(_store)
     if store is None or len(data) < _LEAST_BYTES:
@@ -72,7 +72,7 @@ def put_apart(data: bytes) -> str | None:
     return name
 
 
-def get_apart(name: object) -> bytes | None:
+def get_external(name: object) -> bytes | None:
     """Return the bytes of an array that is apart, None for what is no name of one.
 
     Raises:

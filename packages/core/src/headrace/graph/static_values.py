@@ -41,7 +41,7 @@ class Limits:
 
 
 @final
-class EarlyValues:
+class StaticValues:
     """Computes operations on constants until its limits are reached."""
 
     def __init__(
@@ -195,7 +195,7 @@ def static_value(tensor: Tensor) -> _NDArray | None:
     # Most tensors are not: nothing is set up for those.
     if not _may_be(tensor.op):
         return None
-    return EarlyValues(_computed, _LIMITS, _captured).value(tensor, _may_be)
+    return StaticValues(_computed, _LIMITS, _captured).value(tensor, _may_be)
 
 
 def _captured(tensor: Tensor) -> Tensor:

@@ -9,7 +9,7 @@ import numpy as np
 
 from headrace.graph.operation import Operation
 from headrace.graph.spec import constant_spec
-from headrace.graph.static_values import EarlyValues, Limits
+from headrace.graph.static_values import Limits, StaticValues
 from headrace.graph.tensor import Tensor
 from headrace.passes.effects import dependents_on_effects
 from headrace.passes.evaluate import Evaluate
@@ -38,7 +38,7 @@ def fold(step: StepGraph, evaluate: Evaluate) -> StepGraph:
         evaluate: Computes a node on the host.
     """
     held: set[Operation] | None = None
-    early = EarlyValues(evaluate, LIMITS)
+    early = StaticValues(evaluate, LIMITS)
     known: dict[Operation, list[_NDArray]] = {}
     for op in step.graph.operations:
         if op.type == "Const" or op.stateful or not _may_be_known(op, known):
@@ -85,7 +85,7 @@ def _may_be_known(op: Operation, known: Mapping[Operation, Sequence[_NDArray]]) 
 
 
 def _values(
-    op: Operation, known: Mapping[Operation, Sequence[_NDArray]], early: EarlyValues
+    op: Operation, known: Mapping[Operation, Sequence[_NDArray]], early: StaticValues
 ) -> list[_NDArray] | None:
     # Constants are of the dtypes that arrays have, which no quantized one is.
     apart = ("resource", "list", "quantized")

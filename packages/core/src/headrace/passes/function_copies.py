@@ -64,7 +64,7 @@ def add_copies(
         new = made.add_operation(
             op.schema,
             # Views of one run go by its name.
-            name=op.name if taken is None else name_apart(op.name, taken),
+            name=op.name if taken is None else unique_name(op.name, taken),
             inputs=[tensors[t] for t in op.inputs],
             arity=op.arity,
             attrs=op.attrs,
@@ -80,7 +80,7 @@ def add_copies(
         tensors.update(zip(op.outputs, new.outputs, strict=True))
 
 
-def name_apart(name: str, taken: set[str]) -> str:
+def unique_name(name: str, taken: set[str]) -> str:
     """Return a name that is not taken, as one is that was asked for; from then on it is taken."""
     found, number = name, 0
     while found in taken:

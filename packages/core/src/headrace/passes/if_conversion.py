@@ -22,7 +22,7 @@ from headrace.graph.operation import Operation
 from headrace.graph.schema import OPS
 from headrace.graph.spec import TensorSpec
 from headrace.graph.tensor import Tensor
-from headrace.passes.function_copies import name_apart
+from headrace.passes.function_copies import unique_name
 from headrace.passes.inline_calls import called_size, inline_calls
 from headrace.passes.prune import extract, prune
 from headrace.passes.step_graph import Rewriter, StepGraph
@@ -260,7 +260,7 @@ def _chosen(
             continue
         new = rewriter.graph.add_operation(
             OPS["Select"],
-            name=name_apart(f"{op.name}/chosen", names),
+            name=unique_name(f"{op.name}/chosen", names),
             inputs=[rewriter.tensor(pred), a, b],
             arity=(1, 1, 1),
             attrs={},
@@ -311,7 +311,7 @@ def _beside(
             continue
         new = graph.add_operation(
             op.schema,
-            name=name_apart(f"{condition.name}/{op.name}", names),
+            name=unique_name(f"{condition.name}/{op.name}", names),
             inputs=[tensors[t] for t in op.inputs],
             arity=op.arity,
             attrs=op.attrs,

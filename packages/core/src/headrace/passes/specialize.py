@@ -14,7 +14,7 @@ import numpy as np
 from headrace.graph.operation import Operation
 from headrace.graph.schema import OPS
 from headrace.graph.spec import TensorSpec, constant_spec
-from headrace.graph.static_values import EarlyValues, Limits
+from headrace.graph.static_values import Limits, StaticValues
 from headrace.graph.tensor import Tensor
 from headrace.passes.evaluate import Evaluate
 from headrace.passes.step_graph import Rewriter, StepGraph
@@ -58,7 +58,7 @@ def specialize(
         )
         rewriter.stand_for_tensor(tensor, feed.outputs[0])
         feeds.append(feed.outputs[0])
-    early = EarlyValues(evaluate, LIMITS)
+    early = StaticValues(evaluate, LIMITS)
     given = {tensor for tensor, _ in inputs}
     effects = []
     for op in operations:
@@ -76,7 +76,7 @@ def specialize(
     )
 
 
-def _specialized(op: Operation, rewriter: Rewriter, early: EarlyValues) -> Operation:
+def _specialized(op: Operation, rewriter: Rewriter, early: StaticValues) -> Operation:
     inputs = [rewriter.tensor(t) for t in op.inputs]
     specs: Sequence[TensorSpec] = [t.spec for t in op.outputs]
     for new_input, old_input in zip(inputs, op.inputs, strict=True):
@@ -112,7 +112,7 @@ def _known_or_copied(
     inputs: Sequence[Tensor],
     specs: Sequence[TensorSpec],
     rewriter: Rewriter,
-    early: EarlyValues,
+    early: StaticValues,
 ) -> Operation:
     values = _values(op, inputs, specs, early)
     if values is None:
@@ -130,7 +130,7 @@ def _known_or_copied(
 
 
 def _values(
-    op: Operation, inputs: Sequence[Tensor], specs: Sequence[TensorSpec], early: EarlyValues
+    op: Operation, inputs: Sequence[Tensor], specs: Sequence[TensorSpec], early: StaticValues
 ) -> list[np.ndarray[Any, np.dtype[Any]]] | None:
     """Return an operation's outputs where they follow from constants, or from shapes alone."""
     if op.stateful or op.type == "Const" or not specs or op.control_inputs:

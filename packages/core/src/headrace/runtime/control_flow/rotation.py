@@ -15,7 +15,7 @@ from headrace.graph.schema import OPS
 from headrace.graph.spec import TensorSpec
 from headrace.graph.tensor import Tensor
 from headrace.passes.effects import has_effect
-from headrace.passes.function_copies import add_copies, name_apart
+from headrace.passes.function_copies import add_copies, unique_name
 from headrace.records import dataclass
 from headrace.runtime.control_flow.trip_count import trip_count_of
 
@@ -66,7 +66,7 @@ def _behind(loop: Operation, cond: Function, body: Function) -> RotatedLoop | No
         tensors[held] = made.add_parameter(held.spec, held.op.name)
     taken = {op.name for op in body.operations}
     captured = [
-        made.add_parameter(held.spec, name_apart(f"{cond.name}/{held.op.name}", taken))
+        made.add_parameter(held.spec, unique_name(f"{cond.name}/{held.op.name}", taken))
         for held in cond.parameters[count:]
     ]
     for held in body.parameters[count:]:
@@ -100,6 +100,6 @@ def _own(made: Function, going: Tensor, taken: set[str]) -> Tensor:
     """Return a tensor of its own with the value of one that may be another result, too."""
     facts: dict[str, Any] = {"arity": (1,), "attrs": {}, "site": going.op.site}
     spec = TensorSpec(going.dtype, going.spec.shape)
-    name = name_apart("going", taken)
+    name = unique_name("going", taken)
     op = made.add_operation(OPS["Identity"], name=name, inputs=[going], specs=[spec], **facts)
     return op.outputs[0]
