@@ -27,5 +27,3 @@ KINDS = {
     "1 GB": Kind((250_000_000,)),
     "32 of 10^6 rows": Kind((1_000_000, 16), sparse=True),
 }
-# With several workers they would measure memory, and need much of it.
-LARGE = ("1 GB",)

@@ -14,13 +14,15 @@ import importlib.util
 from collections.abc import Iterator
 
 from benchmarks.controller import Progress, RunSettings
-from benchmarks.null_step.kinds import KINDS, LARGE
+from benchmarks.null_step.kinds import KINDS
 from benchmarks.peers import NOT_INSTALLED
 from benchmarks.server_jobs.start import Found, run_job
 from benchmarks.studies import Result
 from benchmarks.table import figure, row
 
 WORKERS = (1, 2, 4, 8, 16)
+# As far as memory goes, rather than messages.
+FEWER = {"100 MB": 8, "1 GB": 1}
 SERVERS = (2, 4)
 # The module of each participant, and what it needs.
 PARTICIPANTS = {
@@ -59,8 +61,9 @@ def run(settings: RunSettings, progress: Progress) -> Result:
 def jobs() -> Iterator[tuple[str, int, int]]:
     """Yield what is measured: a kind, a number of servers, and one of workers."""
     for kind in KINDS:
-        for workers in WORKERS[:1] if kind in LARGE else WORKERS:
-            yield kind, 1, workers
+        for workers in WORKERS:
+            if workers <= FEWER.get(kind, workers):
+                yield kind, 1, workers
     for servers in SERVERS:
         yield "4 B", servers, 1
 
