@@ -13,6 +13,7 @@ from pathlib import Path
 from headrace.errors import HeadraceError
 from headrace_mpi.launcher import launch
 from headrace_mpi.launcher.command import tolerates_faults
+from headrace_mpi.launcher.gpus import VARIABLE, host_gpus, own_gpu
 
 _TIMEOUT_S = 10.0
 # What to look for in the texts by which libraries and launchers name themselves.
@@ -51,7 +52,7 @@ def diagnose() -> dict[str, object]:
     facts["this process"] = _told(place)
     if place is not None:
         facts["cores and threads"] = _shares(place)
-        gpus = _gpus()
+        gpus = host_gpus()
         if gpus:
             facts["GPUs"] = _gpu_map(place, gpus, problems)
     if _vendor(launcher or "") == "Open MPI":
@@ -157,25 +158,22 @@ def _shares(place: launch.Launch) -> str:
     return f"{bound}, shared by {place.local_size} ranks; OMP_NUM_THREADS {threads or 'is not set'}"
 
 
-def _gpus() -> list[str]:
-    """Return the GPUs that this process may use, without starting their driver."""
-    there = sorted(node.name[6:] for node in Path("/dev").glob("nvidia[0-9]*"))
-    chosen = os.environ.get("CUDA_VISIBLE_DEVICES")
-    return there if chosen is None else [name for name in chosen.split(",") if name.strip()]
-
-
 def _gpu_map(place: launch.Launch, gpus: list[str], problems: list[Problem]) -> str:
     """Return which GPUs this rank sees, and what is wrong where others see the same."""
-    chosen = "CUDA_VISIBLE_DEVICES" in os.environ
-    if place.local_size > 1 and not chosen:
-        same = f"the {place.local_size} ranks of this host all see the same GPUs"
+    if place.local_size == 1:
+        told = "" if VARIABLE in os.environ else " (all of the host)"
+        return f"this process sees {', '.join(gpus)}{told}"
+    if place.local_size > len(gpus) and VARIABLE not in os.environ:
+        what = f"the {place.local_size} ranks of this host share {len(gpus)} of its GPUs"
         fix = (
-            "give each rank its own, before the first session: os.environ['CUDA_VISIBLE_DEVICES'] "
-            "= str(hr.dist.local_rank())"
+            "start fewer ranks on it; a parameter server needs none, and one that shares a GPU "
+            "takes memory there: os.environ['CUDA_VISIBLE_DEVICES'] = '' before its cluster"
         )
-        problems.append((f"{same} ({', '.join(gpus)})", fix))
-    who = f"local rank {place.local_rank}" if place.local_size > 1 else "this process"
-    return f"{who} sees {', '.join(gpus)}" + ("" if chosen else " (all of the host)")
+        problems.append((what, fix))
+    own = own_gpu(place)
+    if own is None:
+        return f"local rank {place.local_rank} sees {', '.join(gpus)}"
+    return f"local rank {place.local_rank} sees {own} of {', '.join(gpus)}, from its cluster on"
 
 
 def _told(place: launch.Launch | None) -> str:

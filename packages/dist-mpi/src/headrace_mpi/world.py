@@ -22,6 +22,7 @@ from headrace.errors import ClusterError
 from headrace.extend.faults import fault_point, name_process
 from headrace_mpi.launcher import launch as launching
 from headrace_mpi.launcher.farewell import tell, tell_segments, write_whole_lines
+from headrace_mpi.launcher.gpus import take_own_gpu
 from headrace_mpi.launcher.launch import Launch
 from headrace_mpi.membership.abort import AbortHooks
 from headrace_mpi.membership.deadline import StartDeadline
@@ -119,6 +120,7 @@ def get_world(start_deadline_s: float = START_DEADLINE_S) -> World:
 
 def _start(deadline_s: float) -> World:
     launch = launching.detect()
+    take_own_gpu(launch)
     write_whole_lines()
     mpi = _import_mpi()
     if mpi.Is_finalized():
