@@ -7,6 +7,7 @@ import pytest
 
 from headrace_cpu.lapack import run, substitution, triangles, turning
 from headrace_cpu.lapack.library import loaded_lapack, prototype
+from headrace_cpu.lapack.table import WORDS, Place, Table
 from headrace_cpu.native.build import build
 from headrace_cpu.native.memory import address
 
@@ -89,3 +90,39 @@ def test_no_compiler_is_told_and_leaves_the_work_to_blas(monkeypatch):
         f"no kernel can be generated for {op}, {reason}"
         for op in ("MatrixTriangularSolve", "Cholesky")
     ]
+
+
+def owners(table):
+    """Who makes each single call, None for borders and the end."""
+    rows = table.words.reshape(-1, WORDS)
+    return [int(row[2]) if row[0] > 0 and row[1] == 1 else None for row in rows]
+
+
+@pytest.mark.skipif(loaded_lapack() is None, reason="there is no LAPACK to call")
+def test_calls_of_a_chain_are_made_by_one_thread():
+    table = Table(loaded_lapack(), np.dtype("float32"))
+    copy = ("copy", 1, Place(1), 1, Place(2), 1)
+    table.call(*copy)
+    for _ in range(2):
+        with table.chain():
+            for _ in range(3):
+                table.call(*copy)
+    table.border()
+    table.call(*copy)
+    assert owners(table.end(0, 0)) == [0, 1, 1, 1, 2, 2, 2, None, 3, None]
+
+
+@pytest.mark.skipif(loaded_lapack() is None, reason="there is no LAPACK to call")
+def test_the_halves_of_a_system_wait_for_one_another():
+    plan = triangles.triangular(
+        (200, 200), (200, 400), np.dtype("float32"), lower=True, adjoint=False
+    )
+    found = owners(plan.table)
+    # Copies of the parts of the right sides; then a system for each part, of several calls.
+    parts = len(triangles.cuts(400)) - 1
+    assert parts > 1
+    solved = found[found.index(None) + 1 : -1]
+    each = len(solved) // parts
+    assert each > 1
+    assert solved == [number for number in dict.fromkeys(solved) for _ in range(each)]
+    assert len(set(solved)) == parts

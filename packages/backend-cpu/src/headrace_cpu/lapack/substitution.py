@@ -126,7 +126,8 @@ def substitute(
         table.call(*("trsm", "R", *letters, "N", sides, unknowns, 1.0, a, lda, b, ldb), times=times)
         return
     system = _System(table, kernel, sides, matrix, values, upper, transposed, times)
-    system.solve(0, unknowns)
+    with table.chain():
+        system.solve(0, unknowns)
 
 
 class _System:

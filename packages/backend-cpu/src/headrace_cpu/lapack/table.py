@@ -3,12 +3,14 @@
 Functions of Fortran take the addresses of their arguments and nothing else. So a call is a function
 and a few places in memory; a *repeated* call is made for each matrix of a batch or each part of a
 matrix, with places that move on by a step. Threads share the repetitions of a call; a border makes
-them wait for one another. The same calls give the same bits, on whatever threads.
+them wait for one another, and the calls of a *chain*, each of which needs what the one before has
+made, are made by one thread. The same calls give the same bits, on whatever threads.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import contextlib
+from collections.abc import Iterator, Sequence
 
 import numpy as np
 
@@ -72,6 +74,8 @@ class Table:
         self._constants = np.zeros(_BYTES_OF_CONSTANTS, np.uint8)
         self._used = 0
         self._known: dict[object, int] = {}
+        # Where chains begin and end among the entries.
+        self._chains: list[tuple[int, int]] = []
 
     # -- constants
 
@@ -133,6 +137,17 @@ class Table:
         """Let all threads finish what is before."""
         self.entries.append((BORDER, 0, ()))
 
+    @contextlib.contextmanager
+    def chain(self) -> Iterator[None]:
+        """Let one thread make the calls of the block, one after the other.
+
+        Calls that are repeated are so in any case: each thread makes the same repetitions of all
+        calls that are repeated as often.
+        """
+        first = len(self.entries)
+        yield
+        self._chains.append((first, len(self.entries)))
+
     def end(self, shared: int, own: int) -> Table:
         """Finish the table.
 
@@ -145,10 +160,14 @@ class Table:
             for function, times, arguments in (*self.entries, (END, 0, ()))
         ]
         rows = np.zeros((len(self.entries), WORDS), np.int64)
+        within = {place for first, last in self._chains for place in range(first, last - 1)}
         singles = 0
-        for row, (function, times, arguments) in zip(rows, self.entries, strict=True):
+        for place, (row, (function, times, arguments)) in enumerate(
+            zip(rows, self.entries, strict=True)
+        ):
             row[:HEAD] = function, times, singles
-            singles += function > 0 and times == 1
+            # The next one is another thread's, unless it belongs to this one.
+            singles += function > 0 and times == 1 and place not in within
             for i, a in enumerate(arguments):
                 row[HEAD + 4 * i : HEAD + 4 * i + 4] = a.base, a.offset, a.step, a.own
         self.words = rows.reshape(-1)
