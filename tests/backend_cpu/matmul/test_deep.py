@@ -9,7 +9,9 @@ import headrace as hr
 from headrace_cpu.matmul import deep
 from headrace_cpu.matmul.blas import Matmul
 from headrace_cpu.native.assembly import vector_bytes
-from headrace_cpu.native.threads import open_mp
+from headrace_cpu.native.build import build
+from headrace_cpu.native.memory import address, allocate
+from headrace_cpu.native.threads import launch, open_mp
 
 pytestmark = pytest.mark.skipif(
     vector_bytes() < 64 or open_mp() is None, reason="the kernel wants vectors of 64 bytes, OpenMP"
@@ -78,3 +80,20 @@ def test_one_thread_computes_float64_and_missing_numbers_stay_in_their_rows():
 )
 def test_others_are_left_to_others(matmul, threads):
     assert not deep.pays(matmul, threads)
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+def test_bits_do_not_depend_on_how_many_threads_come(dtype):
+    kernel = deep.Deep(Matmul(33, 41, 4097, True, False, dtype), parts=3)
+    (function,) = build([kernel.source()])
+    rng = np.random.default_rng(1)
+    left, right = (rng.standard_normal((4097, width)).astype(dtype) for width in (33, 41))
+    found = []
+    for team in (1, 2, 3, 4):
+        made, scratch = np.full((33, 41), 7, dtype), allocate(kernel.scratch)
+        words = np.array([*map(address, (left, right, made)), 0, address(scratch)], np.int64)
+        launch(function, address(words), team)()
+        found.append(made)
+    np.testing.assert_allclose(found[0], left.T.astype("float64") @ right, rtol=0, atol=2e-3)
+    for each in found[1:]:
+        np.testing.assert_array_equal(each, found[0])

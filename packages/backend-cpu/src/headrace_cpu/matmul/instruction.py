@@ -126,7 +126,7 @@ class MatmulInstruction(Instruction):
         if self._way is _Way.PANELS:
             self.scratch = self._panels.scratch(threads)
         elif self._way is _Way.DEEP:
-            self.scratch = self._deep.scratch(self._deep.threads(threads))
+            self.scratch = self._deep.scratch
         elif self._way is _Way.OUTER:
             self.scratch = self._outer.scratch(threads)
         elif self._way is _Way.DOUBLE:
@@ -172,9 +172,9 @@ class MatmulInstruction(Instruction):
 
     @property
     def _deep(self) -> Deep:
-        from headrace_cpu.matmul.deep import Deep  # lazy: few products are deep
+        from headrace_cpu.matmul.deep import Deep, worth  # lazy: few products are deep
 
-        return Deep(self.matmul, self.rate is not None)
+        return Deep(self.matmul, self.rate is not None, worth(self.matmul, self._threads))
 
     @property
     def _outer(self) -> Outer:
@@ -252,7 +252,7 @@ class MatmulInstruction(Instruction):
             if self._way is _Way.NARROW:
                 threads = 1 if narrow.threads(self.matmul, threads) == 1 else threads
             elif self._way is _Way.DEEP:
-                threads = self._deep.threads(threads)
+                threads = self._deep.parts
             elif self._way is _Way.DOUBLE:
                 threads = self._double.threads(threads)
             call = block.launch(self._kernel, threads)
