@@ -75,6 +75,7 @@ def test_private_modules_have_public_names(
     assert getattr(found, name) is names.public(public)
 
 
+@pytest.mark.needs("io")
 def test_modules_of_functions_have_the_generated_ones_too(tf: ModuleType) -> None:
     from tensorflow.python.ops import data_flow_ops, gen_data_flow_ops, nn_ops
 
@@ -88,6 +89,7 @@ def test_modules_of_functions_have_the_generated_ones_too(tf: ModuleType) -> Non
         _ = nn_ops.no_such_op
 
 
+@pytest.mark.needs("backend-cpu")
 def test_private_functions_take_their_arguments_in_their_own_order(tf: ModuleType) -> None:
     from tensorflow.python.framework import constant_op
     from tensorflow.python.ops import array_ops, math_ops, nn_ops
@@ -131,6 +133,7 @@ def test_functions_that_do_something_else_in_version_2_are_refused(tf: ModuleTyp
         _ = embedding_ops.embedding_lookup_v2
 
 
+@pytest.mark.needs("io")
 def test_generated_functions_build_single_ops(tf: ModuleType) -> None:
     from tensorflow.python.ops import gen_array_ops, gen_nn_ops
 

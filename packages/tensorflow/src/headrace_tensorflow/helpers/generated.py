@@ -51,7 +51,9 @@ def is_known(name: str) -> bool:
 
 @functools.cache
 def _ops() -> dict[str, str]:
-    return {_snake(op): op for op in dir(hr.raw_ops)}
+    # They come from headrace-io, which reads TensorFlow's graphs, and may not be installed.
+    found = getattr(hr, "raw_ops", None)
+    return {} if found is None else {_snake(op): op for op in dir(found)}
 
 
 def _snake(op: str) -> str:
