@@ -37,7 +37,7 @@ class Found(NamedTuple):
         best_s: Time of the fastest step.
         cpu_s: CPU time of all processes per step.
         slowest: Mean time of a step of the slowest worker, in terms of that of all.
-        threads: How many threads of Python a server had, at most.
+        threads: How many threads of Python a server kept while they measured, at most.
         result: What the last steps of the workers returned, their mean.
     """
 

@@ -74,6 +74,9 @@ def measure(step: Callable[[], object], job: Job) -> None:
 def watch(job: Job) -> threading.Thread:
     """On a server, write what its CPU time and its threads are while the workers measure.
 
+    Threads are the fewest of many looks: those that it keeps. While jobs are held up, as on a busy
+    machine, a pool has one more.
+
     Returns:
         The thread that does so, to be waited for.
     """
@@ -81,12 +84,12 @@ def watch(job: Job) -> threading.Thread:
     def look() -> None:
         _await(job, "ready")
         cpu = time.process_time()
+        counts: list[int] = []
         # Without the one that looks.
-        threads = threading.active_count() - 1
-        _await(job, "done")
+        _await(job, "done", lambda: counts.append(threading.active_count() - 1))
         _write(
             job.folder / f"server-{job.server}",
-            {"cpu": time.process_time() - cpu, "threads": threads},
+            {"cpu": time.process_time() - cpu, "threads": min(counts)},
         )
 
     watching = threading.Thread(target=look, daemon=True)
@@ -94,9 +97,12 @@ def watch(job: Job) -> threading.Thread:
     return watching
 
 
-def _await(job: Job, what: str) -> None:
+def _await(job: Job, what: str, look: Callable[[], object] = lambda: None) -> None:
     deadline = time.monotonic() + LIMIT_S
-    while len(list(job.folder.glob(f"{what}-*"))) < job.workers:
+    while True:
+        look()
+        if len(list(job.folder.glob(f"{what}-*"))) >= job.workers:
+            return
         if time.monotonic() > deadline:
             raise TimeoutError(f"not all workers are {what} after {LIMIT_S:.0f} s")
         time.sleep(0.01)
