@@ -60,9 +60,18 @@ PROGRAMS = {
 }
 
 
-@pytest.mark.parametrize("executor", EXECUTORS)
-@pytest.mark.parametrize("threads", [1, 2])
-@pytest.mark.parametrize("asked", ["keep", "flush", None])
+@pytest.mark.parametrize(
+    ("executor", "threads", "asked"),
+    [
+        ("plan", 1, "flush"),
+        ("plan", 1, None),
+        ("plan", 2, "flush"),
+        ("plan", 2, "keep"),
+        ("plain", 1, "keep"),
+        ("plain", 2, "flush"),
+        ("plain", 2, None),
+    ],
+)
 def test_all_kernels_and_threads_do_as_the_session_asks(
     executor: str, threads: int, asked: str | None
 ) -> None:

@@ -230,7 +230,10 @@ def _program(rng, x, p, depth=0):
     return v
 
 
-@pytest.mark.parametrize("seed", range(30))
+SEEDS = [*range(10), *(pytest.param(seed, marks=pytest.mark.slow) for seed in range(10, 30))]
+
+
+@pytest.mark.parametrize("seed", SEEDS)
 def test_random_programs(seed):
     rng = np.random.default_rng(seed)
     x, p = placed(3), placed(dtype="bool")
