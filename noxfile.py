@@ -155,7 +155,7 @@ def coverage(session: nox.Session) -> None:
     """
     install(session, WORKSPACE, "coverage>=7.10", *TEST_TOOLS)
     session.run("coverage", "erase")
-    command = ("coverage", "run", "-m", "pytest", *PARALLEL, "--at-most=4", *MARKS)
+    command = ("coverage", "run", "-m", "pytest", *PARALLEL, "--at-most=6", *MARKS)
     session.run(*command, *session.posargs, env=ONE_THREAD)
     session.run("coverage", "combine", "--quiet")
     session.run("coverage", "report")
