@@ -84,6 +84,11 @@ def test_each_test_starts_with_an_empty_graph_and_one_seed() -> None:
 
 T = Callable[[Any], Any]
 
+
+def ragged(rows: Any = ((1.0, 2.0), (3.0,))) -> Any:
+    return hr.ragged.constant(rows)
+
+
 PASSES: dict[str, T] = {
     "close": lambda c: c.assertAllClose([1.0, np.nan], [1.0 + 1e-7, np.nan]),
     "close tensors": lambda c: c.assertAllClose(hr.square([1.0, 2.0]), hr.constant([1.0, 4.0])),
@@ -101,6 +106,17 @@ PASSES: dict[str, T] = {
     "equal nan": lambda c: c.assertAllEqual([np.nan, 1.0], np.array([np.nan, 1.0])),
     "equal strings": lambda c: c.assertAllEqual(hr.constant(["a", "b"]), [b"a", b"b"]),
     "not equal": lambda c: c.assertNotAllEqual([1, 2], [1, 3]),
+    "equal rows": lambda c: c.assertAllEqual(ragged(), [[1.0, 2.0], [3.0]]),
+    "equal rows of an array": lambda c: c.assertAllEqual(
+        [np.array([1, 2]), np.array([3])], ragged()
+    ),
+    "equal ragged tensors": lambda c: c.assertAllEqual(ragged(), c.evaluate(ragged())),
+    "equal rows of strings": lambda c: c.assertAllEqual(
+        hr.ragged.constant([["a"], []]), [[b"a"], []]
+    ),
+    "not equal ragged tensors": lambda c: c.assertNotAllEqual(ragged(), ragged() + 1.0),
+    "close rows": lambda c: c.assertAllClose(ragged(), [[1.0, 2.0 + 1e-7], [3.0]]),
+    "close rows of nan": lambda c: c.assertAllClose([[np.nan], []], ragged([[np.nan], []])),
     "near": lambda c: c.assertNear(1.0, 1.1, 0.2),
     "near infinity": lambda c: c.assertNear(np.inf, np.inf, 0.0),
     "array near": lambda c: c.assertArrayNear([1.0, 2.0], [1.05, 1.95], 0.1),
@@ -145,6 +161,27 @@ FAILS: dict[str, tuple[T, str]] = {
     "equal": (lambda c: c.assertAllEqual([1, 2], [1, 3]), "at [1]: np.int64(2) and np.int64(3)"),
     "equal shape": (lambda c: c.assertAllEqual([1], [1, 2]), "shapes [1] and [2] differ"),
     "not equal": (lambda c: c.assertNotAllEqual([1], [1]), "equal at all elements"),
+    "equal rows": (
+        lambda c: c.assertAllEqual(ragged(), [[1.0, 2.0], [4.0]]),
+        "a[1][0] is 3.0, b[1][0] is 4.0",
+    ),
+    "equal lengths of rows": (
+        lambda c: c.assertAllEqual([[1.0], [3.0]], ragged()),
+        "a[0] has 1 items, b[0] has 2",
+    ),
+    "equal depths of rows": (lambda c: c.assertAllEqual(ragged(), 5), "b is 5"),
+    "equal rows of nan": (
+        lambda c: c.assertAllEqual(ragged([[np.nan]]), ragged([[np.nan]])),
+        "a[0][0] is nan, b[0][0] is nan",
+    ),
+    "equal ragged ranks": (
+        lambda c: c.assertAllEqual(ragged([[1.0, 2.0]]), np.array([[1.0, 2.0]])),
+        "ragged ranks 1 and 0 differ",
+    ),
+    "close rows": (
+        lambda c: c.assertAllClose(ragged(), [[1.0, 2.0], [3.1]], msg="after all"),
+        "a[1][0] is 3.0, b[1][0] is 3.1\nafter all",
+    ),
     "near": (lambda c: c.assertNear(1.0, 2.0, 0.5), "1.0 is not 2.0 +/- 0.5"),
     "array near": (lambda c: c.assertArrayNear([1.0], [1.0, 2.0], 0.5), "1 != 2"),
     "norm": (lambda c: c.assertNDArrayNear(np.ones(4), np.zeros(4), 1), "is 2.0, not < 1"),

@@ -21,6 +21,7 @@ from headrace.extend.ops import as_dtype
 from headrace_train.test.assertions import MoreAssertions
 from headrace_train.test.comparisons import difference, difference_in_value
 from headrace_train.test.environment import get_temp_dir, gpu_device_name
+from headrace_train.test.rows import RAGGED, difference_in_rows
 
 # The seed that every test starts with, TensorFlow's.
 _SEED = 87654321
@@ -214,8 +215,9 @@ class TestCase(MoreAssertions):
         """Fail unless ``|a - b| <= atol + rtol * |b|`` for all elements; NaN is close to NaN.
 
         Args:
-            a: An array or tensor, or lists, tuples and dicts of them.
-            b: Likewise.
+            a: An array or tensor, or lists, tuples and dicts of them; a ragged tensor, or the value
+                of one.
+            b: Likewise; nested lists of rows where the other is ragged.
             rtol: The relative tolerance.
             atol: The absolute tolerance.
             msg: Added to the message.
@@ -223,7 +225,11 @@ class TestCase(MoreAssertions):
         Raises:
             ValueError: if the structures cannot be compared.
         """
-        self._fail(difference_in_value(a, b, rtol, atol, self._array), msg)
+        if isinstance(a, RAGGED) or isinstance(b, RAGGED):
+            found = difference_in_rows(a, b, self.evaluate, (rtol, atol))
+        else:
+            found = difference_in_value(a, b, rtol, atol, self._array)
+        self._fail(found, msg)
 
     def assertAllCloseAccordingToType(
         self,
@@ -277,11 +283,14 @@ class TestCase(MoreAssertions):
         """Fail unless all elements and the shapes are equal; NaN equals NaN.
 
         Args:
-            a: An array or tensor.
-            b: Likewise.
+            a: An array or tensor; a ragged tensor, or the value of one. Rows of NaN equal nothing.
+            b: Likewise; nested lists of rows where the other is ragged.
             msg: Added to the message.
         """
-        self._fail(difference(self._array(a), self._array(b)), msg)
+        if isinstance(a, RAGGED) or isinstance(b, RAGGED):
+            self._fail(difference_in_rows(a, b, self.evaluate), msg)
+        else:
+            self._fail(difference(self._array(a), self._array(b)), msg)
 
     def assertNotAllEqual(self, a: Any, b: Any, msg: Any = None) -> None:
         """Fail if ``assertAllEqual`` would not, with the same arguments."""
