@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 
 import headrace as hr
+from headrace.errors import GraphError
 from headrace_tensorflow.helpers import (
     averages,
     cells,
@@ -19,10 +20,13 @@ from headrace_tensorflow.helpers import (
     conversions,
     decorators,
     device_lib,
+    errors,
     functions,
+    gradients,
     inspection,
     metrics,
     shapes,
+    strings,
     structures,
     timeline,
     variables,
@@ -349,3 +353,54 @@ def test_states_begin_with_zeros() -> None:
 def test_name_scopes_are_told() -> None:
     with hr.name_scope("a"), hr.name_scope("b"):
         assert conversions.get_name_scope() == "a/b"
+
+
+def test_jacobians_of_functions_are_computed_twice() -> None:
+    def f(a: Any, b: Any) -> Any:
+        return a * b + hr.sin(a)
+
+    a, b = np.array([1.0, 2.0]), np.array([3.0, 4.0])
+    with hr.Session():
+        exact, moved = gradients.compute_gradient(f, [a, b])
+        np.testing.assert_allclose(exact[0], np.diag(b + np.cos(a)))
+        np.testing.assert_allclose(exact[1], np.diag(a))
+        assert 0 < gradients.max_error(exact, moved) < 1e-6
+        (rows,), _ = gradients.compute_gradient(lambda x: hr.gather(x, [1, 1]), [[1.0, 2.0]])
+        assert rows.tolist() == [[0.0, 0.0], [1.0, 1.0]]
+        (parts,), _ = gradients.compute_gradient(hr.square, [np.array([1 + 2j])])
+        assert parts.tolist() == [[2.0, 4.0], [-4.0, 2.0]]
+        none = gradients.compute_gradient(lambda x: x[:0], [np.ones(2)])
+        assert none[0][0].shape == none[1][0].shape == (2, 0)
+        assert gradients.max_error(*none) == 0
+
+
+def test_jacobians_of_functions_need_a_list_and_a_session() -> None:
+    with pytest.raises(ValueError, match="x must be a list of the arguments of f, got ndarray"):
+        gradients.compute_gradient(hr.square, np.ones(2))  # type: ignore[arg-type]
+    with pytest.raises(GraphError, match="runs in the default session: call it in 'with session"):
+        gradients.compute_gradient(hr.square, [1.0])
+
+
+@pytest.mark.parametrize(
+    ("given", "options", "wanted"),
+    [
+        ([" a b", "c"], {}, [[b"a", b"b"], [b"c"]]),
+        ([["a-b"], ["c"]], {"sep": "-"}, [[[b"a", b"b"]], [[b"c"]]]),
+        (["a,,b"], {"sep": ",", "maxsplit": 1}, [[b"a", b",b"]]),
+        ([], {}, []),
+    ],
+)
+def test_split_strings_are_ragged(given: Any, options: Any, wanted: Any) -> None:
+    pieces = strings.string_split_v2(given, **options)
+    assert isinstance(pieces, hr.RaggedTensor)
+    with hr.Session() as session:
+        assert session.run(pieces).to_list() == wanted
+        ragged = strings.string_split_v2(hr.ragged.constant([["a b"], []]))
+        assert session.run(ragged).to_list() == [[[b"a", b"b"]], []]
+        assert session.run(strings.string_split_v2("a b")).tolist() == [b"a", b"b"]
+
+
+def test_tensors_used_as_values_are_an_error_by_tensorflows_name() -> None:
+    with pytest.raises(errors.OperatorNotAllowedInGraphError, match="has no truth value"):
+        bool(hr.placeholder(hr.bool, []))
+    assert issubclass(errors.OperatorNotAllowedInGraphError, TypeError)
