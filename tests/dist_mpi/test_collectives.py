@@ -10,7 +10,7 @@ import pytest
 
 import headrace as hr
 from headrace_mpi.collectives.algorithms import DIRECT_BYTES
-from headrace_mpi.collectives.ticket import READ_BYTES
+from headrace_mpi.collectives.group_step import READ_BYTES
 from tests.dist_mpi.threaded_ranks import Rank, good, run_ranks
 
 pytestmark = pytest.mark.needs("backend-cpu", "autodiff")

@@ -8,7 +8,7 @@
 ``planning``       the pass that orders, packs and describes the collectives of a step
 ``groups``         which ranks take part in the collectives of this process
 ``group``          the steps of a group, one after the other, and the frames between its ranks
-``ticket``         one step of a group: its exchanges, and how it fails
+``group_step``     one step of a group: its exchanges, and how it fails
 ``algorithms``     what the ranks send each other in each collective
 ``products``       sums of products, of which the factors travel
 ``values``         what an algorithm sees of the group, and of what other ranks give

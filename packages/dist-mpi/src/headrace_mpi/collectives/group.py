@@ -26,9 +26,9 @@ from headrace.errors import (
 )
 from headrace.extend.runtime import Cancellation, Wakeup
 from headrace_mpi.collectives.boards import Boards
+from headrace_mpi.collectives.group_step import Done, GroupStep, digest_of
 from headrace_mpi.collectives.parts import Array, Probe
 from headrace_mpi.collectives.planning import text_of
-from headrace_mpi.collectives.ticket import Done, Ticket, digest_of
 from headrace_mpi.collectives.values import Algorithm, Link
 from headrace_mpi.transport import wire
 from headrace_mpi.transport.buffers import Buffers
@@ -112,7 +112,7 @@ class Group:
         self.boards = Boards(self.rank, self.size, near)
         self._lock = threading.RLock()
         self._begun = 0
-        self._now: Ticket | None = None
+        self._now: GroupStep | None = None
         self._early: dict[int, list[tuple[int, Frame]]] = {}
         self._closed: BaseException | None = None
         self._watch: threading.Thread | None = None
@@ -125,7 +125,7 @@ class Group:
         """Return how messages name a rank."""
         return f"rank {rank}"
 
-    # -- what tickets use
+    # -- what steps use
 
     def send(self, rank: int, frame: Frame) -> None:
         """Send a frame to a rank of the group."""
@@ -155,15 +155,15 @@ class Group:
         if rank not in self.readable:
             self.readable[rank] = self.probe.reads(fields["card"])
 
-    def finished(self, ticket: Ticket) -> None:
+    def finished(self, step: GroupStep) -> None:
         """Forget what was kept for a step."""
-        for key in [key for key in self.digests if key[1] <= ticket.number]:
+        for key in [key for key in self.digests if key[1] <= step.number]:
             del self.digests[key]
 
     # -- steps
 
     @property
-    def current(self) -> Ticket | None:
+    def current(self) -> GroupStep | None:
         """The step that is under way, None where there is none."""
         return None if self._now is None or self._now.over else self._now
 
@@ -193,18 +193,18 @@ class Group:
             CancelledError: if the group was closed.
         """
         with self._lock:
-            ticket = self._now
-            fresh = ticket is None or ticket.cancellation is not cancellation
+            step = self._now
+            fresh = step is None or step.cancellation is not cancellation
             if fresh:
-                ticket = self._begin(plan, cancellation)
-            assert ticket is not None
-            link = _Link(self, ticket, place, what)
-            ticket.start(place, count, what, make(link), done)
+                step = self._begin(plan, cancellation)
+            assert step is not None
+            link = _Link(self, step, place, what)
+            step.start(place, count, what, make(link), done)
         if fresh:
             # Without the lock: where the step is over already, this calls at once.
-            cancellation.add(lambda reason: self._cancelled(ticket, reason))
+            cancellation.add(lambda reason: self._cancelled(step, reason))
 
-    def _begin(self, plan: tuple[str, ...], cancellation: Cancellation) -> Ticket:
+    def _begin(self, plan: tuple[str, ...], cancellation: Cancellation) -> GroupStep:
         if self._closed is not None:
             raise self._closed
         if self._now is not None and not self._now.over:
@@ -216,20 +216,20 @@ class Group:
             )
         self._begun += 1
         self.plans[digest_of(plan)] = plan
-        ticket = self._now = Ticket(self, self._begun, plan, cancellation)
+        step = self._now = GroupStep(self, self._begun, plan, cancellation)
         for rank, frame in self._early.pop(self._begun, ()):
-            ticket.arrived(rank, frame)
+            step.arrived(rank, frame)
         if self._watch is None:
             self._watch = threading.Thread(
                 target=self._keep_time, name="headrace-collectives", daemon=True
             )
             self._watch.start()
-        return ticket
+        return step
 
-    def _cancelled(self, ticket: Ticket, reason: BaseException) -> None:
+    def _cancelled(self, step: GroupStep, reason: BaseException) -> None:
         with self._lock:
-            if not ticket.over:
-                ticket.fail(_told(reason, self.rank))
+            if not step.over:
+                step.fail(_told(reason, self.rank))
 
     # -- what comes
 
@@ -243,16 +243,16 @@ class Group:
                 return
             if frame.kind is not Kind.COLLECTIVE_FAILED and frame.step >= self._begun:
                 self.digests[rank, frame.step] = frame.iteration
-            ticket = self._now
+            step = self._now
             if frame.kind is Kind.COLLECTIVE_PLAN:
                 # Also of a step that is over here: the rank will not tell it again.
                 self._note_plan(rank, frame)
-                if ticket is not None and frame.step < ticket.number:
-                    ticket.agree()
+                if step is not None and frame.step < step.number:
+                    step.agree()
             if frame.step > self._begun:
                 self._early.setdefault(frame.step, []).append((rank, frame))
-            elif ticket is not None and frame.step == ticket.number:
-                ticket.arrived(rank, frame)
+            elif step is not None and frame.step == step.number:
+                step.arrived(rank, frame)
 
     def lose_member(self, member: int, reason: BaseException) -> None:
         """Fail what waits for a rank of the transport, if it is in the group."""
@@ -272,20 +272,20 @@ class Group:
     def _keep_time(self) -> None:
         while not self._stop.wait(min(max(self.timeout_s / _TICKS, 0.02), 1.0)):
             with self._lock:
-                ticket = self._now
-                if ticket is None or ticket.over:
+                step = self._now
+                if step is None or step.over:
                     continue
-                idle = time.monotonic() - ticket.moved
+                idle = time.monotonic() - step.moved
                 if idle >= self.timeout_s:
-                    lines = [*self._waits(ticket, idle), _LATE]
-                    ticket.fail(DeadlineExceededError("\n".join(lines)))
-                elif idle >= self.timeout_s * _TOLD_AFTER and self.told < ticket.number:
-                    self.told = ticket.number
-                    sys.stderr.write("headrace: " + "\n".join([*self._waits(ticket, idle), ""]))
+                    lines = [*self._waits(step, idle), _LATE]
+                    step.fail(DeadlineExceededError("\n".join(lines)))
+                elif idle >= self.timeout_s * _TOLD_AFTER and self.told < step.number:
+                    self.told = step.number
+                    sys.stderr.write("headrace: " + "\n".join([*self._waits(step, idle), ""]))
 
-    def _waits(self, ticket: Ticket, idle: float) -> list[str]:
+    def _waits(self, step: GroupStep, idle: float) -> list[str]:
         """Return lines that say for whom a step has waited, and in what."""
-        waits = [(what, ranks) for what, ranks in ticket.waits() if ranks]
+        waits = [(what, ranks) for what, ranks in step.waits() if ranks]
         ranks = listing(sorted({f"rank {rank}" for _, found in waits for rank in found}))
         first = f"rank {self.rank} waited {idle:.1f} s for {ranks or 'the rest of its own step'}"
         return [first, *(f"  in {what}" for what, _ in waits[:_MOST_LISTED])]
@@ -314,14 +314,14 @@ def _told(reason: BaseException, rank: int) -> BaseException:
 class _Link:
     """What an algorithm sees of its group."""
 
-    def __init__(self, group: Group, ticket: Ticket, place: int, what: str) -> None:
+    def __init__(self, group: Group, step: GroupStep, place: int, what: str) -> None:
         self.rank = group.rank
         self.size = group.size
         self.buffers = group.buffers
         self.boards = group.boards
         self.what = what
-        self._ticket = ticket
+        self._step = step
         self._place = place
 
     def give(self, rank: int, phase: int, array: Array) -> bool:
-        return self._ticket.give(self._place, rank, phase, array)
+        return self._step.give(self._place, rank, phase, array)

@@ -11,7 +11,7 @@ travel alone: they are not copied into a bucket, do not wait for the others, and
 does not, either.
 
 Each collective gets its place in the step, and the lines that describe all of them; the ranks
-compare these before they exchange values (``ticket.py``).
+compare these before they exchange values (``group_step.py``).
 """
 
 from __future__ import annotations

@@ -53,7 +53,7 @@ def digest_of(plan: tuple[str, ...]) -> int:
 
 
 @final
-class Ticket:
+class GroupStep:
     """The part of this rank in one step of a group. All is called with the group's lock held.
 
     Attributes:
@@ -263,7 +263,7 @@ class Exchange:
     __slots__ = ("_algorithm", "_wanted", "done", "place", "what")
 
     def __init__(
-        self, ticket: Ticket, place: int, what: str, algorithm: Algorithm, done: Done
+        self, step: GroupStep, place: int, what: str, algorithm: Algorithm, done: Done
     ) -> None:
         self.place = place
         self.what = what
