@@ -63,7 +63,7 @@ def test_sums_of_products_are_those_of_the_products(
         with hr.Session() as session:
             feeds = dict(zip((a, b), given(rank.rank), strict=True))
             found = [session.run(total, feeds) for _ in range(3)]
-        return [*found, rank.group.boards.count]
+        return [*found, rank.group.reduction_buffers.count]
 
     results = good(run_ranks(ranks, program, near=near))
     expected = np.zeros((N, M))
@@ -78,7 +78,7 @@ def test_sums_of_products_are_those_of_the_products(
             assert x.dtype == dtype
             assert x.tobytes() == results[0][0].tobytes()
             np.testing.assert_allclose(x, expected, rtol=exact, atol=exact)
-    # The first rank makes boards; another one may still be at the end of the step before.
+    # The first rank makes buffers; another one may still be at the end of the step before.
     assert [r[-1] for r in results][1:] == [0] * (ranks - 1)
     assert 1 <= results[0][-1] <= 3 if near else results[0][-1] == 0
 
@@ -106,7 +106,7 @@ def test_factors_travel_where_they_are_smaller(
         total, _, feeds = sums(rank, rows)
         with hr.Session() as session:
             found = [session.run(total, feeds) for _ in range(2)]
-        return found[1], rank.group.boards.count
+        return found[1], rank.group.reduction_buffers.count
 
     results = good(run_ranks(2, program, near=True))
     assert bool(summed) != travel
@@ -138,7 +138,7 @@ def test_a_rank_that_cannot_map_the_board_makes_all_hand_pieces_around(
         total, _, feeds = sums(rank, 8)
         with hr.Session() as session:
             session.run(hr.reduce_max(total), feeds)
-            return session.run(total, feeds), rank.group.boards.usable
+            return session.run(total, feeds), rank.group.reduction_buffers.usable
 
     expected = good(run_ranks(3, program))
     found: Any = mapped_memory.find

@@ -7,9 +7,9 @@ there; what it returns is the result. So it never waits itself, and no thread do
 Tensors to be added up go from every rank to every other one where that is not much: one latency.
 Large ones are cut into a piece for each rank, which adds up the pieces of all and hands the result
 around: each rank sends and receives twice the data, whatever the number of ranks (the bounds of
-Patarasuk and Yuan, Bandwidth optimal all-reduce algorithms, 2009). Ranks of one host do so on a
-board (``boards.py``), so that nothing has to be handed around. The order in which a piece is added
-up is that of the ranks.
+Patarasuk and Yuan, Bandwidth optimal all-reduce algorithms, 2009). Ranks of one host do so in a
+buffer that all have mapped (``reduction_buffers.py``), so that nothing has to be handed around. The
+order in which a piece is added up is that of the ranks.
 
 What others read in this rank's memory must stay as it is until they have it, so a rank that lets
 some do so ends with their thanks. Values that are sent to them need none.
@@ -22,7 +22,6 @@ from itertools import pairwise
 
 import numpy as np
 
-from headrace_mpi.collectives.boards import Board
 from headrace_mpi.collectives.checks import (
     card_in,
     check_alike,
@@ -32,6 +31,7 @@ from headrace_mpi.collectives.checks import (
 )
 from headrace_mpi.collectives.parts import Array, Here, There
 from headrace_mpi.collectives.reduction import reduce_parts
+from headrace_mpi.collectives.reduction_buffers import ReductionBuffer
 from headrace_mpi.collectives.values import Algorithm, Link, Values
 
 # Up to so many bytes from all others, a rank rather takes them whole than in pieces.
@@ -127,32 +127,32 @@ def reduced(
         reduce_parts(in_order(link, given, x.reshape(-1)), reduction, out.reshape(-1))
         yield from thanks(link, phase + 1, given, readers)
         return out
-    # All tell their shapes first, since pieces have none, and the first one where its board is.
-    boards = link.boards
-    board = boards.offer(x.nbytes) if link.rank == 0 else None
+    # All tell their shapes first, since pieces have none, and the first one where its buffer is.
+    reduction_buffers = link.reduction_buffers
+    buffer = reduction_buffers.offer(x.nbytes) if link.rank == 0 else None
     try:
-        opening = opening_of(x, card="" if board is None else board.card)
+        opening = opening_of(x, card="" if buffer is None else buffer.card)
         for rank in others:
             link.give(rank, phase, opening)
         given = yield phase, others
         check_told(link, opening, given)
         card = card_in(opening if link.rank == 0 else given[0].part)
         if card:
-            board = board or boards.find(card)
-            there = yield from _written(link, board, x, phase + 1)
+            buffer = buffer or reduction_buffers.find(card)
+            there = yield from _written(link, buffer, x, phase + 1)
             if there:
-                assert board is not None
-                whole = yield from _reduced_on_board(link, board, x, reduction, phase + 2)
+                assert buffer is not None
+                whole = yield from _reduced_in_buffer(link, buffer, x, reduction, phase + 2)
                 return whole
-            boards.usable = False
-            if board is not None:
-                boards.give_up(board)
-                board = None
+            reduction_buffers.usable = False
+            if buffer is not None:
+                reduction_buffers.give_up(buffer)
+                buffer = None
         out = yield from _reduced_in_pieces(link, x, reduction, phase + 3)
         return out
     except BaseException:
-        if board is not None:
-            boards.give_up(board)
+        if buffer is not None:
+            reduction_buffers.give_up(buffer)
         raise
 
 
@@ -162,22 +162,22 @@ def _pieces(link: Link, x: Array) -> list[slice]:
 
 
 def _row(giver: int, taker: int) -> int:
-    """Return which row of a board has what one rank gives of the piece of another."""
+    """Return which row of a buffer has what one rank gives of the piece of another."""
     return giver - (giver > taker)
 
 
 def _written(
-    link: Link, board: Board | None, x: Array, phase: int
+    link: Link, buffer: ReductionBuffer | None, x: Array, phase: int
 ) -> Generator[tuple[int, Sequence[int]], Values, bool]:
-    """Write what others need of a tensor on a board; return whether all ranks could do so."""
+    """Write what others need of a tensor in a buffer; return whether all ranks could do so."""
     others = others_of(link)
-    if board is not None:
+    if buffer is not None:
         flat = x.reshape(-1)
         pieces = _pieces(link, x)
         for rank in others:
-            row = board.row(_row(link.rank, rank), x.nbytes, x.dtype)
+            row = buffer.row(_row(link.rank, rank), x.nbytes, x.dtype)
             row[pieces[rank]] = flat[pieces[rank]]
-    answer = np.array([board is not None])
+    answer = np.array([buffer is not None])
     for rank in others:
         link.give(rank, phase, answer)
     given = yield phase, others
@@ -185,24 +185,24 @@ def _written(
     return bool(answer.all()) and all(bool(a.all()) for a in answers)
 
 
-def _reduced_on_board(
-    link: Link, board: Board, x: Array, reduction: str, phase: int
+def _reduced_in_buffer(
+    link: Link, buffer: ReductionBuffer, x: Array, reduction: str, phase: int
 ) -> Generator[tuple[int, Sequence[int]], Values, Array]:
-    """Return what all ranks have written on a board, each having reduced its piece there."""
+    """Return what all ranks have written in a buffer, each having reduced its piece there."""
     others = others_of(link)
     mine = _pieces(link, x)[link.rank]
     parts = [
         Here(x.reshape(-1)[mine])
         if rank == link.rank
-        else Here(board.row(_row(rank, link.rank), x.nbytes, x.dtype)[mine])
+        else Here(buffer.row(_row(rank, link.rank), x.nbytes, x.dtype)[mine])
         for rank in range(link.size)
     ]
     # The first row is read before it is written, element by element.
-    reduce_parts(parts, reduction, board.row(0, x.nbytes, x.dtype)[mine])
+    reduce_parts(parts, reduction, buffer.row(0, x.nbytes, x.dtype)[mine])
     for rank in others:
         link.give(rank, phase, _NOTHING)
     yield phase, others
-    return board.result(x.nbytes, x.dtype).reshape(x.shape)
+    return buffer.result(x.nbytes, x.dtype).reshape(x.shape)
 
 
 def _reduced_in_pieces(

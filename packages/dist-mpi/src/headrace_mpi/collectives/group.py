@@ -25,10 +25,10 @@ from headrace.errors import (
     listing,
 )
 from headrace.extend.runtime import Cancellation, Wakeup
-from headrace_mpi.collectives.boards import Boards
 from headrace_mpi.collectives.group_step import Done, GroupStep, digest_of
 from headrace_mpi.collectives.parts import Array, Probe
 from headrace_mpi.collectives.planning import text_of
+from headrace_mpi.collectives.reduction_buffers import ReductionBuffers
 from headrace_mpi.collectives.values import Algorithm, Link
 from headrace_mpi.transport import wire
 from headrace_mpi.transport.buffers import Buffers
@@ -82,7 +82,7 @@ class Group:
         gone: Ranks that will not come any more, and why.
         probe: Lets others see whether they can.
         buffers: Memory for results.
-        boards: Memory for results that all ranks make together.
+        reduction_buffers: Memory for results that all ranks make together.
     """
 
     def __init__(self, transport: Wires, members: Sequence[int], timeout_s: float) -> None:
@@ -109,7 +109,7 @@ class Group:
         self.probe = Probe()
         self.buffers = Buffers()
         near = all(transport.is_near(member) for member in members if member != transport.rank)
-        self.boards = Boards(self.rank, self.size, near)
+        self.reduction_buffers = ReductionBuffers(self.rank, self.size, near)
         self._lock = threading.RLock()
         self._begun = 0
         self._now: GroupStep | None = None
@@ -302,7 +302,7 @@ class Group:
             for rank in self.others:
                 if rank not in self.gone:
                     self.send(rank, Frame(Kind.COLLECTIVE_FAILED, payload=reason.encode()))
-            self.boards.close()
+            self.reduction_buffers.close()
 
 
 def _told(reason: BaseException, rank: int) -> BaseException:
@@ -318,7 +318,7 @@ class _Link:
         self.rank = group.rank
         self.size = group.size
         self.buffers = group.buffers
-        self.boards = group.boards
+        self.reduction_buffers = group.reduction_buffers
         self.what = what
         self._step = step
         self._place = place

@@ -17,9 +17,9 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from headrace_mpi.collectives.algorithms import give, others_of, reduced, thanks
-from headrace_mpi.collectives.boards import Board
 from headrace_mpi.collectives.checks import card_in, check_told
 from headrace_mpi.collectives.parts import Array
+from headrace_mpi.collectives.reduction_buffers import ReductionBuffer
 from headrace_mpi.collectives.values import Algorithm, Link, Values
 
 # How many times as many bytes the product has at least, for the factors to travel.
@@ -36,7 +36,7 @@ class _Opening(NamedTuple):
 
     Attributes:
         rows: How many rows its factors have.
-        card: Where the first rank's board is; empty for none.
+        card: Where the first rank's buffer is; empty for none.
     """
 
     rows: int
@@ -57,34 +57,34 @@ def all_reduce_product(link: Link, left: Array, right: Array, reduction: str) ->
     """
     shape = left.shape[1], right.shape[1]
     nbytes = shape[0] * shape[1] * left.itemsize
-    boards = link.boards
-    board = boards.offer(nbytes, rows=1) if link.rank == 0 else None
+    reduction_buffers = link.reduction_buffers
+    buffer = reduction_buffers.offer(nbytes, rows=1) if link.rank == 0 else None
     try:
-        told = yield from _told(link, left, shape, "" if board is None else board.card)
+        told = yield from _told(link, left, shape, "" if buffer is None else buffer.card)
         rows = [opening.rows for opening in told]
         if sum(rows) * sum(shape) * WORTH > shape[0] * shape[1]:
-            if board is not None:
-                board.take_back(link.size)
+            if buffer is not None:
+                buffer.take_back(link.size)
             found = yield from reduced(link, left.T @ right, reduction, _PRODUCT)
             return [found]
         card = told[0].card
-        board = board or (boards.find(card) if card else None)
+        buffer = buffer or (reduction_buffers.find(card) if card else None)
         # Others read what was given until they have computed their parts.
         given = _given(link, left, right)
-        piece, mine = yield from _computed(link, given, rows, shape, reduction, board)
+        piece, mine = yield from _computed(link, given, rows, shape, reduction, buffer)
         if card:
-            there = yield from _all_there(link, board)
+            there = yield from _all_there(link, buffer)
             if there:
-                assert board is not None
-                return [board.result(nbytes, left.dtype).reshape(shape)]
-            boards.usable = False
+                assert buffer is not None
+                return [buffer.result(nbytes, left.dtype).reshape(shape)]
+            reduction_buffers.usable = False
         out = yield from _handed_around(link, piece, mine, shape)
-        if board is not None:
-            boards.give_up(board)
+        if buffer is not None:
+            reduction_buffers.give_up(buffer)
         return [out]
     except BaseException:
-        if board is not None:
-            boards.give_up(board)
+        if buffer is not None:
+            reduction_buffers.give_up(buffer)
         raise
 
 
@@ -134,9 +134,9 @@ def _computed(
     rows: Sequence[int],
     shape: tuple[int, int],
     reduction: str,
-    board: Board | None,
+    buffer: ReductionBuffer | None,
 ) -> _Phases:
-    """Exchange factors, and compute this rank's rows of the result: on the board if there is one.
+    """Exchange factors, and compute this rank's rows of the result: in the buffer if there is one.
 
     Returns:
         The rows, and which they are.
@@ -152,10 +152,10 @@ def _computed(
     if reduction == "mean":
         right *= right.dtype.type(1 / link.size)
     mine = _pieces(link, shape[0])[link.rank]
-    if board is None:
+    if buffer is None:
         piece = link.buffers.empty((mine.stop - mine.start, shape[1]), left.dtype)
     else:
-        row = board.row(0, shape[0] * shape[1] * left.itemsize, left.dtype)
+        row = buffer.row(0, shape[0] * shape[1] * left.itemsize, left.dtype)
         piece = row.reshape(shape)[mine]
     np.matmul(left.T, right, out=piece)
     return piece, mine
@@ -176,15 +176,15 @@ def _stacked(link: Link, own: Array, given: Values, rows: Sequence[int]) -> Arra
     return out
 
 
-def _all_there(link: Link, board: Board | None) -> _Phases:
-    """Say that this rank's part is computed; return whether all parts are on the board."""
-    answer = np.array([board is not None])
+def _all_there(link: Link, buffer: ReductionBuffer | None) -> _Phases:
+    """Say that this rank's part is computed; return whether all parts are in the buffer."""
+    answer = np.array([buffer is not None])
     others = others_of(link)
     for rank in others:
         link.give(rank, _DONE, answer)
     given = yield _DONE, others
     answers = [value.array(link.buffers) for value in given.values()]
-    return board is not None and all(bool(a.all()) for a in answers)
+    return buffer is not None and all(bool(a.all()) for a in answers)
 
 
 def _handed_around(link: Link, piece: Array, mine: slice, shape: tuple[int, int]) -> _Phases:

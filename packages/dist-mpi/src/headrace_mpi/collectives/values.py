@@ -7,8 +7,8 @@ from typing import Any, NamedTuple, Protocol, TypeAlias
 
 import numpy as np
 
-from headrace_mpi.collectives.boards import Boards
 from headrace_mpi.collectives.parts import Array, Here, Part
+from headrace_mpi.collectives.reduction_buffers import ReductionBuffers
 from headrace_mpi.transport.buffers import Buffers
 
 
@@ -46,14 +46,14 @@ class Link(Protocol):
         rank: This rank.
         size: The number of ranks.
         buffers: Memory for results.
-        boards: Memory for results that all ranks make together.
+        reduction_buffers: Memory for results that all ranks make together.
         what: The collective, for messages.
     """
 
     rank: int
     size: int
     buffers: Buffers
-    boards: Boards
+    reduction_buffers: ReductionBuffers
     what: str
 
     def give(self, rank: int, phase: int, array: Array) -> bool:

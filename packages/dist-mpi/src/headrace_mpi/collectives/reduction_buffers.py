@@ -1,12 +1,13 @@
-"""Memory in which the ranks of one host make a sum together, and which all of them then read.
+"""Reduction buffers: shared memory in which the ranks of one host make a sum together.
 
 A rank that reads another's memory, adds up a piece and lets the others read that moves every
-element twice between processors. Here each rank writes what it has of another's piece onto a
-*board*, each adds up its own piece where it is, and the whole is there for all: nobody copies it.
+element twice between processors. Here each rank writes what it has of another's piece into a
+*reduction buffer*, each adds up its own piece in place, and all ranks read the result where it is,
+without copying it.
 
-A board is made by the first rank of a group. Its first page says which ranks still hold what is on
-it; the owner uses it again when none does. Nobody may change what is on a board, so it is handed
-out as memory that cannot be written.
+The first rank of a group makes the buffer. Its first page says which ranks still use what is in it;
+the owner reuses it when none does. Nobody may change what is in a reduction buffer, so it is handed
+out as read-only memory.
 """
 
 from __future__ import annotations
@@ -23,9 +24,9 @@ from headrace_mpi.shared_memory import mapped_memory
 from headrace_mpi.shared_memory.mapped_memory import PAGE_BYTES, Address, SharedMemory
 from headrace_mpi.transport.buffers import Array
 
-# How much memory a rank has on boards at most; what is larger travels in pieces.
+# How much memory a rank has in reduction buffers at most; what is larger travels in pieces.
 MOST_BYTES = 1 << 30
-# A board is used for what is at least so much smaller.
+# A reduction buffer is used for what is at least so much smaller.
 _SPARE = 1.25
 _RETIRED = 0
 _FIRST_HOLDER = 1
@@ -34,15 +35,15 @@ MOST_RANKS = PAGE_BYTES // 8 - _FIRST_HOLDER
 
 
 @final
-class Board:
-    """A board as one rank sees it: rows of as many bytes as the tensor has.
+class ReductionBuffer:
+    """A reduction buffer as one rank sees it: rows of as many bytes as the tensor has.
 
     Attributes:
         card: What other ranks need to find it.
     """
 
     def __init__(self, shared: SharedMemory, rank: int) -> None:
-        """Use ``Boards``."""
+        """Use ``ReductionBuffers``."""
         self.card = json.dumps(shared.address)
         self._shared = shared
         self._rank = rank
@@ -115,8 +116,8 @@ def _letting_go(words: memoryview, place: int) -> Callable[[object], None]:
 
 
 @final
-class Boards:
-    """The boards of a group, as one rank sees them. All is called with the group's lock held.
+class ReductionBuffers:
+    """The reduction buffers of a group, as a rank sees them; called with the group's lock held.
 
     Attributes:
         usable: Whether all ranks of the group can map each other's memory, as far as is known.
@@ -133,16 +134,16 @@ class Boards:
         self.usable = usable and 1 < ranks <= MOST_RANKS
         self._rank = rank
         self._ranks = ranks
-        self._own: list[Board] = []
-        self._found: dict[str, Board] = {}
+        self._own: list[ReductionBuffer] = []
+        self._found: dict[str, ReductionBuffer] = {}
 
     @property
     def count(self) -> int:
         """How many this rank has made and not given up; for tests."""
         return len(self._own)
 
-    def offer(self, nbytes: int, rows: int | None = None) -> Board | None:
-        """Return a board with room for a tensor of all ranks; None if there is none to be had.
+    def offer(self, nbytes: int, rows: int | None = None) -> ReductionBuffer | None:
+        """Return a buffer with room for a tensor of all ranks; None if there is none to be had.
 
         Args:
             nbytes: The bytes of the tensor.
@@ -151,60 +152,60 @@ class Boards:
         total = nbytes * (self._ranks - 1 if rows is None else rows)
         if not self.usable or total > MOST_BYTES:
             return None
-        free = [board for board in self._own if board.is_free(self._ranks)]
-        fitting = [board for board in free if total <= board.capacity <= _SPARE * total]
+        free = [buffer for buffer in self._own if buffer.is_free(self._ranks)]
+        fitting = [buffer for buffer in free if total <= buffer.capacity <= _SPARE * total]
         if fitting:
-            board = min(fitting, key=lambda board: board.capacity)
+            buffer = min(fitting, key=lambda buffer: buffer.capacity)
             # What was used last is given up last.
-            self._own.remove(board)
+            self._own.remove(buffer)
         else:
             while free and sum(b.capacity for b in self._own) + total > MOST_BYTES:
                 self.give_up(free.pop(0))
             if sum(b.capacity for b in self._own) + total > MOST_BYTES:
                 return None
             try:
-                board = Board(mapped_memory.make(PAGE_BYTES + total), self._rank)
+                buffer = ReductionBuffer(mapped_memory.make(PAGE_BYTES + total), self._rank)
             except OSError:
                 return None
-        self._own.append(board)
-        board.lend(self._ranks)
-        return board
+        self._own.append(buffer)
+        buffer.lend(self._ranks)
+        return buffer
 
-    def find(self, card: str) -> Board | None:
-        """Return the board that another rank offers; None if it cannot be mapped."""
-        board = self._found.get(card)
-        if board is None:
+    def find(self, card: str) -> ReductionBuffer | None:
+        """Return the buffer that another rank offers; None if it cannot be mapped."""
+        buffer = self._found.get(card)
+        if buffer is None:
             self._sweep()
             if not self.usable:
                 return None
             try:
                 address = Address(*json.loads(card))
-                board = Board(mapped_memory.find(address), self._rank)
+                buffer = ReductionBuffer(mapped_memory.find(address), self._rank)
             except (OSError, ValueError, TypeError):
                 return None
-            self._found[card] = board
-        return board
+            self._found[card] = buffer
+        return buffer
 
-    def give_up(self, board: Board) -> None:
-        """Use a board no more: its owner retires it."""
-        if board in self._own:
-            self._own.remove(board)
-            board.retire()
+    def give_up(self, buffer: ReductionBuffer) -> None:
+        """Use a buffer no more: its owner retires it."""
+        if buffer in self._own:
+            self._own.remove(buffer)
+            buffer.retire()
         else:
-            board.let_go()
+            buffer.let_go()
 
     def _sweep(self) -> None:
-        for card, board in list(self._found.items()):
-            if board.retired and not board.held:
+        for card, buffer in list(self._found.items()):
+            if buffer.retired and not buffer.held:
                 del self._found[card]
-                board.close()
+                buffer.close()
 
     def close(self) -> None:
         """Let go of all."""
         self.usable = False
-        for board in self._own:
-            board.retire()
-        for board in self._found.values():
-            board.close()
+        for buffer in self._own:
+            buffer.retire()
+        for buffer in self._found.values():
+            buffer.close()
         self._own.clear()
         self._found.clear()

@@ -1,4 +1,4 @@
-"""Boards: sums that the ranks of one host make in memory that all of them have mapped."""
+"""ReductionBuffers: sums that the ranks of one host make in memory that all of them have mapped."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import pytest
 
 import headrace as hr
 from headrace.errors import InvalidArgumentError
-from headrace_mpi.collectives import boards
+from headrace_mpi.collectives import reduction_buffers
 from headrace_mpi.collectives.algorithms import DIRECT_BYTES
 from headrace_mpi.shared_memory import mapped_memory
 from tests.dist_mpi.linked import maps
@@ -40,7 +40,7 @@ KINDS = [
 
 @pytest.mark.parametrize("ranks", [2, 3])
 @pytest.mark.parametrize(("dtype", "reduction"), KINDS)
-def test_sums_on_a_board_have_the_bits_of_those_in_pieces(
+def test_sums_in_a_buffer_have_the_bits_of_those_in_pieces(
     ranks: int, reduction: str, dtype: str
 ) -> None:
     def program(rank: Rank) -> list[Any]:
@@ -51,7 +51,7 @@ def test_sums_on_a_board_have_the_bits_of_those_in_pieces(
             for size in (LARGE * 4 // x.dtype.itemsize, LARGE * 2 + 1):
                 mine = value(rank.rank, size, dtype)
                 found += [session.run(total, {x: mine}) for _ in range(2)]
-        found.append(rank.group.boards.count)
+        found.append(rank.group.reduction_buffers.count)
         return found
 
     far = good(run_ranks(ranks, program))
@@ -67,14 +67,14 @@ def test_sums_on_a_board_have_the_bits_of_those_in_pieces(
     assert 1 <= near[0][-1] <= 4
 
 
-def test_boards_are_used_again_when_no_rank_holds_what_is_on_them() -> None:
+def test_buffers_are_used_again_when_no_rank_holds_what_is_on_them() -> None:
     def program(rank: Rank) -> int:
         x = hr.placeholder(hr.float32, [LARGE])
         step = hr.reduce_max(hr.dist.all_reduce(x))
         with hr.Session() as session:
             for number in range(12):
                 assert session.run(step, {x: np.full(LARGE, number, np.float32)}) == 3.0 * number
-        return rank.group.boards.count
+        return rank.group.reduction_buffers.count
 
     # A rank may still be at the end of the step before.
     assert good(run_ranks(3, program, near=True))[0] <= 2
@@ -108,21 +108,21 @@ def test_what_a_rank_keeps_is_its_own() -> None:
 
 
 def test_what_is_on_a_board_cannot_be_written() -> None:
-    made = boards.Boards(0, 2, True)
-    board = made.offer(4096)
-    assert board is not None
-    board.row(0, 4096, np.dtype(np.float32))[:] = 2
-    result = board.result(4096, np.dtype(np.float32))
+    made = reduction_buffers.ReductionBuffers(0, 2, True)
+    buffer = made.offer(4096)
+    assert buffer is not None
+    buffer.row(0, 4096, np.dtype(np.float32))[:] = 2
+    result = buffer.result(4096, np.dtype(np.float32))
     assert (result == 2).all()
     with pytest.raises(ValueError, match="read-only"):
         result[0] = 1
     with pytest.raises(ValueError, match="WRITEABLE"):
         result.flags.writeable = True
-    assert not board.is_free(1)
+    assert not buffer.is_free(1)
     del result
-    assert board.is_free(1)
+    assert buffer.is_free(1)
     # The second rank still holds it.
-    assert not board.is_free(2)
+    assert not buffer.is_free(2)
     made.close()
 
 
@@ -131,18 +131,18 @@ def test_ranks_that_cannot_map_a_board_make_sums_in_pieces(
 ) -> None:
     def program(rank: Rank) -> tuple[bool, int]:
         if rank.rank == 2:
-            monkeypatch.setattr(rank.group.boards, "find", lambda card: None)
+            monkeypatch.setattr(rank.group.reduction_buffers, "find", lambda card: None)
         with hr.Session() as session:
             total = hr.dist.all_reduce(hr.fill([LARGE], rank.rank + 1.0))
             for _ in range(3):
                 assert (session.run(total) == 6.0).all()
-        return rank.group.boards.usable, rank.group.boards.count
+        return rank.group.reduction_buffers.usable, rank.group.reduction_buffers.count
 
     assert good(run_ranks(3, program, near=True)) == [(False, 0)] * 3
 
 
 @pytest.mark.parametrize("why", ["no memory", "too large"])
-def test_without_memory_for_boards_sums_are_made_in_pieces(
+def test_without_memory_for_buffers_sums_are_made_in_pieces(
     monkeypatch: pytest.MonkeyPatch, why: str
 ) -> None:
     def refuse(nbytes: int) -> Any:
@@ -151,20 +151,20 @@ def test_without_memory_for_boards_sums_are_made_in_pieces(
     if why == "no memory":
         monkeypatch.setattr(mapped_memory, "make", refuse)
     else:
-        monkeypatch.setattr(boards, "MOST_BYTES", LARGE)
+        monkeypatch.setattr(reduction_buffers, "MOST_BYTES", LARGE)
 
     def program(rank: Rank) -> int:
         with hr.Session() as session:
             total = hr.dist.all_reduce(hr.fill([LARGE], rank.rank + 1.0))
             for _ in range(3):
                 assert (session.run(total) == 3.0).all()
-        return rank.group.boards.count
+        return rank.group.reduction_buffers.count
 
     assert good(run_ranks(2, program, near=True)) == [0, 0]
 
 
-def test_boards_of_other_sizes_make_room(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(boards, "MOST_BYTES", 5 * DIRECT_BYTES)
+def test_buffers_of_other_sizes_make_room(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(reduction_buffers, "MOST_BYTES", 5 * DIRECT_BYTES)
 
     def program(rank: Rank) -> list[int]:
         counts = []
@@ -175,7 +175,7 @@ def test_boards_of_other_sizes_make_room(monkeypatch: pytest.MonkeyPatch) -> Non
                 assert session.run(step, {x: np.ones(size, np.float32)}) == 2.0
                 # Both have let go of it.
                 session.run(hr.dist.barrier())
-                counts.append(rank.group.boards.count)
+                counts.append(rank.group.reduction_buffers.count)
         return counts
 
     first, second = good(run_ranks(2, program, near=True))
@@ -195,7 +195,7 @@ def test_a_board_of_a_step_that_fails_is_given_up_and_nothing_stays_mapped() -> 
                 with pytest.raises(InvalidArgumentError, match=r"rank 1: float32\[2097160\]"):
                     session.run(total, {x: np.ones(8 * (1 << 18) + 8 * rank.rank, np.float32)})
                 assert (session.run(total, {x: np.ones(LARGE, np.float32)}) == 2.0).all()
-        return rank.group.boards.count
+        return rank.group.reduction_buffers.count
 
     first, second = good(run_ranks(2, program, near=True))
     assert (first <= 2, second) == (True, 0)
