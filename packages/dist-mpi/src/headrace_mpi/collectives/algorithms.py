@@ -29,7 +29,7 @@ from headrace_mpi.collectives.checks import (
     in_order,
     opening_of,
 )
-from headrace_mpi.collectives.parts import Array, Here, There
+from headrace_mpi.collectives.parts import Array, LocalPart, RemotePart
 from headrace_mpi.collectives.reduction import reduce_parts
 from headrace_mpi.collectives.reduction_buffers import ReductionBuffer
 from headrace_mpi.collectives.values import Algorithm, Link, Values
@@ -54,7 +54,7 @@ def give(link: Link, ranks: Iterable[int], phase: int, array: Array) -> list[int
 def thanks(link: Link, phase: int, given: Values, readers: Sequence[int]) -> Algorithm:
     """Thank those in whose memory values were read, and wait for the thanks of readers."""
     for rank, value in given.items():
-        if isinstance(value.part, There):
+        if isinstance(value.part, RemotePart):
             link.give(rank, phase, _NOTHING)
     if readers:
         yield phase, readers
@@ -192,9 +192,9 @@ def _reduced_in_buffer(
     others = others_of(link)
     mine = _pieces(link, x)[link.rank]
     parts = [
-        Here(x.reshape(-1)[mine])
+        LocalPart(x.reshape(-1)[mine])
         if rank == link.rank
-        else Here(buffer.row(_row(rank, link.rank), x.nbytes, x.dtype)[mine])
+        else LocalPart(buffer.row(_row(rank, link.rank), x.nbytes, x.dtype)[mine])
         for rank in range(link.size)
     ]
     # The first row is read before it is written, element by element.
@@ -307,7 +307,7 @@ def _joined(link: Link, own: Array, given: Values, readers: Sequence[int]) -> Al
             continue
         flat = room.reshape(-1)
         got = given[rank].part.read(0, flat.size, flat)
-        if isinstance(given[rank].part, Here):
+        if isinstance(given[rank].part, LocalPart):
             flat[...] = got
     yield from thanks(link, 1, given, readers)
     return [out, np.array(rows, np.int64)]

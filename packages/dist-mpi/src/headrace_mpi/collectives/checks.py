@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from headrace.errors import InvalidArgumentError
-from headrace_mpi.collectives.parts import Array, Here, Part
+from headrace_mpi.collectives.parts import Array, LocalPart, Part
 from headrace_mpi.collectives.values import Link, Value, Values
 
 
@@ -18,7 +18,7 @@ def in_order(link: Link, given: Values, own: Array) -> list[Part]:
         InvalidArgumentError: if a rank gave another number of elements.
     """
     parts: list[Part] = [
-        Here(own) if rank == link.rank else given[rank].part for rank in range(link.size)
+        LocalPart(own) if rank == link.rank else given[rank].part for rank in range(link.size)
     ]
     for rank, part in enumerate(parts):
         if part.size != own.size:
@@ -61,7 +61,7 @@ def card_in(opening: Array | Part) -> str:
 
 def _told(value: Value) -> str:
     """Return what a rank gave: a tensor, or what it tells of one."""
-    if value.dtype.hasobject and isinstance(value.part, Here):
+    if value.dtype.hasobject and isinstance(value.part, LocalPart):
         return str(value.part.array[0].decode())
     return f"{value.dtype}{list(value.shape)}"
 

@@ -25,7 +25,7 @@ from headrace.errors import (
     TaskLostError,
     shorten,
 )
-from headrace_mpi.collectives.parts import Array, Here, There
+from headrace_mpi.collectives.parts import Array, LocalPart, RemotePart
 from headrace_mpi.collectives.planning import text_of
 from headrace_mpi.collectives.values import Algorithm, Value
 from headrace_mpi.steps import remote_errors
@@ -195,11 +195,11 @@ class GroupStep:
     def _value(self, rank: int, phase: int, payload: Array) -> Value:
         if phase < _REFERENCE:
             flat = payload.reshape(-1)
-            return Value(Here(flat), payload.dtype, payload.shape)
+            return Value(LocalPart(flat), payload.dtype, payload.shape)
         address, code, *dims = payload.tolist()
         dtype = self._group.dtype(code)
         size = int(np.prod(dims))
-        part = There(rank, self._group.readable[rank], address, size, dtype.itemsize)
+        part = RemotePart(rank, self._group.readable[rank], address, size, dtype.itemsize)
         return Value(part, dtype, tuple(dims))
 
     def give(self, place: int, rank: int, phase: int, array: Array) -> bool:

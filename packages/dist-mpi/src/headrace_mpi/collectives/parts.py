@@ -33,7 +33,7 @@ class Part(Protocol):
 
 
 @final
-class Here:
+class LocalPart:
     """A value that is in this process."""
 
     __slots__ = ("array",)
@@ -53,7 +53,7 @@ class Here:
 
 
 @final
-class There:
+class RemotePart:
     """A value in the memory of another process of this host."""
 
     __slots__ = ("_address", "_itemsize", "_pid", "_rank", "size")

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from headrace_mpi.collectives.parts import Array, Here, Part
+from headrace_mpi.collectives.parts import Array, LocalPart, Part
 
 # About what stays in a core's cache beside the results: each block is read, and used at once.
 BLOCK_BYTES = 256 * 1024
@@ -78,7 +78,7 @@ def _divide(total: Array, count: int) -> None:
 
 
 def _read(part: Part, like: Array) -> Array:
-    return part.array if type(part) is Here else part.read(0, like.size, np.empty_like(like))
+    return part.array if type(part) is LocalPart else part.read(0, like.size, np.empty_like(like))
 
 
 def _wide(dtype: np.dtype[Any]) -> np.dtype[Any] | None:

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple, Protocol, TypeAlias
 
 import numpy as np
 
-from headrace_mpi.collectives.parts import Array, Here, Part
+from headrace_mpi.collectives.parts import Array, LocalPart, Part
 from headrace_mpi.collectives.reduction_buffers import ReductionBuffers
 from headrace_mpi.transport.buffers import Buffers
 
@@ -27,7 +27,7 @@ class Value(NamedTuple):
 
     def array(self, buffers: Buffers) -> Array:
         """Return it as an array in this process."""
-        if isinstance(self.part, Here):
+        if isinstance(self.part, LocalPart):
             return self.part.array.reshape(self.shape)
         room = buffers.empty(self.shape, self.dtype)
         self.part.read(0, room.size, room.reshape(-1))
