@@ -42,12 +42,12 @@ from headrace_mpi.flight.forensics import Forensics
 from headrace_mpi.jobs import Jobs, Layout
 from headrace_mpi.launcher.farewell import tell
 from headrace_mpi.membership.deadline import StartDeadline
+from headrace_mpi.membership.failure_detector import FailureDetector
 from headrace_mpi.membership.loss import Losses
 from headrace_mpi.membership.members import gather, introduce, joint_machine, meet
 from headrace_mpi.membership.saving import GRACE_S, SAVING_S, TELL_S
 from headrace_mpi.membership.survival import CONTINUE, END, Survival, birth, end_process
 from headrace_mpi.membership.ulfm import failed_ranks
-from headrace_mpi.membership.watch import Watch
 from headrace_mpi.settings import LOST_AFTER, MIN_WORKERS, RESTARTS, SLOW_AFTER, STALL_AFTER
 from headrace_mpi.shared_memory.links import open_links
 from headrace_mpi.steps.client import Client
@@ -154,7 +154,7 @@ class RankNode:
             self._say_saving,
             self._is_idle,
         )
-        self.watch = Watch(
+        self.failure_detector = FailureDetector(
             self.transport,
             self.members,
             SLOW_AFTER.read(),
@@ -184,7 +184,7 @@ class RankNode:
         self._leave_others = outlive_tasks() if on_worker_loss == CONTINUE else lambda: None
         world.goes_on = on_worker_loss == CONTINUE
         self.transport.start()
-        self.watch.start()
+        self.failure_detector.start()
         if self.survival.may_lose(world.rank):
             tell("spare")
             if not self._is_chief:
@@ -194,7 +194,7 @@ class RankNode:
         """Take what MPI tells of lost ranks; any other fault is the job's."""
         failed = failed_ranks(self._comm, error)
         if failed:
-            self.watch.lost(failed, "MPI says that its process failed")
+            self.failure_detector.lost(failed, "MPI says that its process failed")
         else:
             self._world.fail(error)
 
@@ -208,7 +208,7 @@ class RankNode:
         """Take back what a rank has here without which the job goes on."""
         member = self.members[rank]
         if rank in self._born:
-            patient = self.watch.told_itself(rank)
+            patient = self.failure_detector.told_itself(rank)
             end_process(member.pid, self._born[rank], patient=patient)
 
         def take_back() -> None:
@@ -244,7 +244,7 @@ class RankNode:
 
     def _fail_alone(self, why: str) -> None:
         """Tell the others that this rank fails, and that it does so alone."""
-        self.watch.fail(why)
+        self.failure_detector.fail(why)
         self.transport.flush(TELL_S)
 
     def _await_others(self) -> None:
@@ -348,7 +348,7 @@ class RankNode:
         fault_point("exit")
         self._world.hooks.leave_alone = None
         self._world.hooks.await_others = lambda: None
-        self.watch.leave()
+        self.failure_detector.leave()
         self.transport.close()
         self._leave_others()
 

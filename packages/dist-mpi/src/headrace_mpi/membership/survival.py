@@ -19,8 +19,8 @@ from typing import Any, final
 from headrace.errors import ClusterError, shown
 from headrace.extend.devices import DeviceName
 from headrace_mpi.jobs import PS, WORKER, Jobs
+from headrace_mpi.membership.failure_detector import GONE, process_state
 from headrace_mpi.membership.succession import Succession
-from headrace_mpi.membership.watch import GONE, process_state
 
 END = "end"
 CONTINUE = "continue"

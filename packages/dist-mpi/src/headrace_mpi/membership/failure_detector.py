@@ -1,4 +1,4 @@
-"""Whether the other ranks live: heartbeats, and what this host knows of its processes.
+"""The failure detector: heartbeats, and what this host knows of its processes.
 
 Each rank sends every other one a HEALTH frame each second, from a thread of its own, so that a
 rank that computes, or waits for a user, still gives signs of life. Nothing is heard of a rank that
@@ -52,7 +52,7 @@ def process_state(pid: int) -> str:
 
 
 @final
-class Watch:
+class FailureDetector:
     """Watches the other ranks of a cluster, from a thread of its own."""
 
     def __init__(
@@ -101,7 +101,9 @@ class Watch:
 
     def start(self) -> None:
         """Begin to watch, and to give signs of life."""
-        self._thread = threading.Thread(target=self._watch, name="headrace-watch", daemon=True)
+        self._thread = threading.Thread(
+            target=self._watch, name="headrace-failure-detector", daemon=True
+        )
         self._thread.start()
 
     def stop(self) -> None:

@@ -14,8 +14,8 @@ from typing import Any
 import pytest
 
 from headrace.errors import TaskLostError, UnavailableError
+from headrace_mpi.membership.failure_detector import GONE, STOPPED, FailureDetector, process_state
 from headrace_mpi.membership.members import Member
-from headrace_mpi.membership.watch import GONE, STOPPED, Watch, process_state
 from headrace_mpi.transport.wire import Frame, Kind
 from tests.waiting import wait_until
 
@@ -56,14 +56,14 @@ def member(rank: int, pid: int, host: str = "") -> Member:
 
 
 class Watched:
-    """A watch of rank 0, and what it tells."""
+    """A failure detector of rank 0, and what it tells."""
 
     def __init__(self, *others: Member, slow_s: float, lost_s: float) -> None:
         self.line = Line()
         self.slow: list[str] = []
         self.lost: list[tuple[int, str]] = []
         members = [member(0, os.getpid()), *others]
-        self.watch = Watch(
+        self.detector = FailureDetector(
             self.line,  # type: ignore[arg-type]  # all that it uses
             members,
             slow_s,
@@ -93,10 +93,10 @@ def test_states_of_processes(child: subprocess.Popen[bytes]) -> None:
 
 def test_a_process_that_is_gone_is_lost_at_once(child: subprocess.Popen[bytes]) -> None:
     watched = Watched(member(1, child.pid), slow_s=0.5, lost_s=60.0)
-    watched.watch.start()
+    watched.detector.start()
     child.kill()
     wait_until(lambda: watched.lost)
-    watched.watch.stop()
+    watched.detector.stop()
     ((rank, text),) = watched.lost
     assert rank == 1
     assert text.startswith(f"/job:worker/task:1 (rank 1, host {socket.gethostname()}, pid ")
@@ -109,11 +109,11 @@ def test_a_stopped_process_is_slow_then_lost(child: subprocess.Popen[bytes]) -> 
     far = member(2, 1, host="elsewhere")
     watched = Watched(member(1, child.pid), far, slow_s=0.3, lost_s=1.5)
     child.send_signal(signal.SIGSTOP)
-    watched.watch.start()
+    watched.detector.start()
     while not watched.lost:
         watched.line.come(2, Kind.HEALTH)
         time.sleep(0.02)
-    watched.watch.stop()
+    watched.detector.stop()
     (slow,) = watched.slow
     assert slow.startswith("1: no sign of life for ")
     assert slow.endswith("s: its process is stopped (SIGSTOP, or a debugger)")
@@ -125,7 +125,7 @@ def test_a_stopped_process_is_slow_then_lost(child: subprocess.Popen[bytes]) -> 
 def test_silence_is_told_by_what_is_known(child: subprocess.Popen[bytes]) -> None:
     far = member(2, 1, host="elsewhere")
     watched = Watched(member(1, child.pid), far, slow_s=0.2, lost_s=60.0)
-    watched.watch.start()
+    watched.detector.start()
     wait_until(lambda: len(watched.slow) >= 2)
     one, two = sorted(watched.slow)
     assert "its process lives, but holds the interpreter, or gets no time" in one
@@ -133,18 +133,18 @@ def test_silence_is_told_by_what_is_known(child: subprocess.Popen[bytes]) -> Non
     # Who is heard of again can become slow again, and is told of again.
     watched.line.come(1, Kind.HEALTH)
     wait_until(lambda: len(watched.slow) >= 3)
-    watched.watch.stop()
+    watched.detector.stop()
     assert not watched.lost
 
 
 def test_who_leaves_is_not_lost(child: subprocess.Popen[bytes]) -> None:
     watched = Watched(member(1, child.pid), slow_s=0.2, lost_s=0.5)
-    watched.watch.start()
+    watched.detector.start()
     watched.line.come(1, Kind.LEAVING)
     child.kill()
     time.sleep(1.0)
-    watched.watch.lost([1], "MPI says that its process failed")
-    watched.watch.leave()
+    watched.detector.lost([1], "MPI says that its process failed")
+    watched.detector.leave()
     assert not watched.lost
     assert not watched.slow
     assert (1, Kind.LEAVING) not in watched.line.sent
@@ -152,9 +152,9 @@ def test_who_leaves_is_not_lost(child: subprocess.Popen[bytes]) -> None:
 
 def test_what_mpi_says_is_taken_once() -> None:
     watched = Watched(member(1, 1, "far"), member(2, 1, "far"), slow_s=5, lost_s=60)
-    watched.watch.lost([2, 2], "MPI says so")
-    watched.watch.lost([2], "MPI says so")
-    watched.watch.leave()
+    watched.detector.lost([2, 2], "MPI says so")
+    watched.detector.lost([2], "MPI says so")
+    watched.detector.leave()
     assert [rank for rank, _ in watched.lost] == [2]
     assert watched.line.sent == [(1, Kind.LEAVING)]
 
@@ -166,6 +166,6 @@ def test_who_fails_alone_is_lost_and_says_why(child: subprocess.Popen[bytes]) ->
     assert rank == 1
     assert "/job:worker/task:1 (rank 1" in text
     assert "was lost: it failed with ValueError: too late" in text
-    watched.watch.fail("it needed rank 1")
+    watched.detector.fail("it needed rank 1")
     # Not to the one that is lost.
     assert watched.line.sent == [(2, Kind.LEAVING)]
