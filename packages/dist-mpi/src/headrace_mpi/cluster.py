@@ -11,7 +11,7 @@ from headrace.errors import ClusterError, listing, shown
 from headrace.extend.devices import DeviceName
 from headrace.extend.runtime import Options, Runtime, join_cluster
 from headrace_mpi.jobs import WORKER, Jobs, launched, ps_and_workers
-from headrace_mpi.membership.survival import END, checked_policy
+from headrace_mpi.membership.fault_tolerance import END, checked_policy
 from headrace_mpi.node import Node, RankNode, SoloNode
 from headrace_mpi.settings import JOBS, START_TIMEOUT
 from headrace_mpi.world import get_world

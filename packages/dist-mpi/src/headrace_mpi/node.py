@@ -43,10 +43,16 @@ from headrace_mpi.jobs import Jobs, Layout
 from headrace_mpi.launcher.farewell import tell
 from headrace_mpi.membership.deadline import StartDeadline
 from headrace_mpi.membership.failure_detector import FailureDetector
+from headrace_mpi.membership.fault_tolerance import (
+    CONTINUE,
+    END,
+    FaultTolerance,
+    birth,
+    end_process,
+)
 from headrace_mpi.membership.loss import Losses
 from headrace_mpi.membership.members import gather, introduce, joint_machine, meet
 from headrace_mpi.membership.saving import GRACE_S, SAVING_S, TELL_S
-from headrace_mpi.membership.survival import CONTINUE, END, Survival, birth, end_process
 from headrace_mpi.membership.ulfm import failed_ranks
 from headrace_mpi.settings import LOST_AFTER, MIN_WORKERS, RESTARTS, SLOW_AFTER, STALL_AFTER
 from headrace_mpi.shared_memory.links import open_links
@@ -140,7 +146,9 @@ class RankNode:
         )
         self.exchange = exchange
         stalls = StepStalls(self.client, self.client.where(world.rank), STALL_AFTER.read())
-        self.survival = Survival(on_worker_loss, played, jobs.chief, MIN_WORKERS.read())
+        self.fault_tolerance = FaultTolerance(
+            on_worker_loss, played, jobs.chief, MIN_WORKERS.read()
+        )
         # Whether that was told to whoever listens.
         self._is_chief = self.is_chief
         self._loss_told = False
@@ -148,7 +156,7 @@ class RankNode:
             world,
             self.client,
             self.transport,
-            self.survival,
+            self.fault_tolerance,
             self._go_on,
             self._told_loss,
             self._say_saving,
@@ -185,7 +193,7 @@ class RankNode:
         world.goes_on = on_worker_loss == CONTINUE
         self.transport.start()
         self.failure_detector.start()
-        if self.survival.may_lose(world.rank):
+        if self.fault_tolerance.may_lose(world.rank):
             tell("spare")
             if not self._is_chief:
                 world.hooks.leave_alone = self._fail_alone
@@ -225,7 +233,7 @@ class RankNode:
 
     def _take_place(self) -> None:
         """Be the chief from now on where that is this rank's turn."""
-        if self._is_chief or not self.is_chief or self.survival.ending:
+        if self._is_chief or not self.is_chief or self.fault_tolerance.ending:
             return
         self._is_chief = True
         # Its mistakes are the job's, as those of the first chief were.
@@ -236,11 +244,11 @@ class RankNode:
     @property
     def is_chief(self) -> bool:
         """Whether this rank is the chief now."""
-        return self.survival.succession.chief == self._world.rank
+        return self.fault_tolerance.election.chief == self._world.rank
 
     def lost(self) -> tuple[str, ...]:
         """Return the names of the tasks that are lost."""
-        return tuple(self.members[rank].task for rank in sorted(self.survival.lost))
+        return tuple(self.members[rank].task for rank in sorted(self.fault_tolerance.lost))
 
     def _fail_alone(self, why: str) -> None:
         """Tell the others that this rank fails, and that it does so alone."""
@@ -264,7 +272,7 @@ class RankNode:
     @property
     def _awaited(self) -> set[int]:
         """The ranks that have something to do yet after a loss that ends the job."""
-        return {*self._others} - self._ending - self.survival.lost
+        return {*self._others} - self._ending - self.fault_tolerance.lost
 
     def _is_idle(self) -> bool:
         return self._said and not self._awaited
@@ -317,7 +325,7 @@ class RankNode:
             if self.group is not None:
                 self.group.close("it is done")
             as_chief = self.is_chief
-            self.survival.succession.leave(self._world.rank, as_chief=as_chief)
+            self.fault_tolerance.election.leave(self._world.rank, as_chief=as_chief)
             for rank in self._others:
                 self.transport.send(rank, Frame(Kind.SHUTDOWN, edge=int(as_chief)))
             if self._loss_told:
@@ -334,7 +342,7 @@ class RankNode:
             time.sleep(0.001)
 
     def _on_done(self, rank: int, frame: Frame) -> None:
-        self.survival.succession.leave(rank, as_chief=bool(frame.edge))
+        self.fault_tolerance.election.leave(rank, as_chief=bool(frame.edge))
         # One that left without knowing that it was to be the chief, was not.
         self._take_place()
         self._here.discard(rank)

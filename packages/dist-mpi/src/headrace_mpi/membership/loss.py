@@ -20,8 +20,8 @@ from headrace_mpi.launcher.farewell import tell
 from headrace_mpi.membership.saving import GRACE_S, SAVING_S, SAY_S
 
 if TYPE_CHECKING:
+    from headrace_mpi.membership.fault_tolerance import FaultTolerance
     from headrace_mpi.membership.members import Member
-    from headrace_mpi.membership.survival import Survival
     from headrace_mpi.steps.client import Client
     from headrace_mpi.transport.transport import Transport
     from headrace_mpi.world import World
@@ -36,7 +36,7 @@ class Losses:
         world: World,
         client: Client,
         transport: Transport,
-        survival: Survival,
+        fault_tolerance: FaultTolerance,
         go_on: Callable[[int], object],
         told: Callable[[], object],
         saves: Callable[[], object],
@@ -48,7 +48,7 @@ class Losses:
             world: The ranks.
             client: This rank's sessions, whose steps fail.
             transport: To which the lost rank is nobody any more.
-            survival: Says without whom the job goes on.
+            fault_tolerance: Says without whom the job goes on.
             go_on: Called with a rank without which it does, before steps that need it fail.
             told: Called when this rank has told of a loss that ends it.
             saves: Called again and again while the program still saves.
@@ -57,7 +57,7 @@ class Losses:
         self._world = world
         self._client = client
         self._transport = transport
-        self._survival = survival
+        self._fault_tolerance = fault_tolerance
         self._go_on = go_on
         self._told = told
         self._saves = saves
@@ -81,13 +81,13 @@ class Losses:
             error = TaskLostError(f"{error}; {'; '.join(waits)}")
         tell(f"lost {rank}")
         self._world.lost_somebody = True
-        why = self._survival.lose(rank)
+        why = self._fault_tolerance.lose(rank)
         if not why:
             self._world.hooks.say(f"goes on without a worker: {error}")
             self._go_on(rank)
             self._client.lose(rank, error, tell=False)
             return
-        if self._survival.may_lose(rank):
+        if self._fault_tolerance.may_lose(rank):
             error = TaskLostError(f"{error}; {why}")
         # From now on a failure is the job's.
         self._world.hooks.leave_alone = None

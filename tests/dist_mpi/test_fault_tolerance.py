@@ -16,16 +16,21 @@ from headrace_mpi.launcher import start
 from headrace_mpi.launcher.output import Account
 from headrace_mpi.launcher.request import parse
 from headrace_mpi.launcher.start import LOST, Outcome
+from headrace_mpi.membership.chief_election import ChiefElection
+from headrace_mpi.membership.fault_tolerance import (
+    FaultTolerance,
+    birth,
+    checked_policy,
+    end_process,
+)
 from headrace_mpi.membership.saving import Saving
-from headrace_mpi.membership.succession import Succession
-from headrace_mpi.membership.survival import Survival, birth, checked_policy, end_process
 
 JOBS = Jobs((("ps", 1), ("evaluator", 1), ("worker", 4)))
 CHIEF = 2
 
 
-def survival(policy: str = "continue", least: int = 0) -> Survival:
-    return Survival(policy, JOBS.tasks, JOBS.chief, least)
+def fault_tolerance(policy: str = "continue", least: int = 0) -> FaultTolerance:
+    return FaultTolerance(policy, JOBS.tasks, JOBS.chief, least)
 
 
 @pytest.mark.parametrize(
@@ -43,7 +48,7 @@ def survival(policy: str = "continue", least: int = 0) -> Survival:
     ],
 )
 def test_workers_can_be_spared(policy: str, least: int, lost: list[int], why: str) -> None:
-    known = survival(policy, least)
+    known = fault_tolerance(policy, least)
     told = [known.lose(rank) for rank in lost]
     assert told == [""] * (len(lost) - 1) + [why]
     assert known.lost == set(lost)
@@ -51,20 +56,20 @@ def test_workers_can_be_spared(policy: str, least: int, lost: list[int], why: st
 
 
 def test_who_may_be_lost() -> None:
-    assert [rank for rank in range(6) if survival().may_lose(rank)] == [2, 3, 4, 5]
-    assert not any(survival("end").may_lose(rank) for rank in range(6))
+    assert [rank for rank in range(6) if fault_tolerance().may_lose(rank)] == [2, 3, 4, 5]
+    assert not any(fault_tolerance("end").may_lose(rank) for rank in range(6))
 
 
 def test_a_chief_that_has_the_variables_is_needed() -> None:
     alone = Jobs((("worker", 3),))
-    known = Survival("continue", alone.tasks, alone.chief, 0)
+    known = FaultTolerance("continue", alone.tasks, alone.chief, 0)
     assert [rank for rank in range(3) if known.may_lose(rank)] == [1, 2]
     assert known.lose(0) == "the job needs it"
 
 
-def succession(*jobs: tuple[str, int]) -> Succession:
+def election(*jobs: tuple[str, int]) -> ChiefElection:
     named = Jobs(jobs)
-    return Succession(named.tasks, named.chief)
+    return ChiefElection(named.tasks, named.chief)
 
 
 @pytest.mark.parametrize(
@@ -93,7 +98,7 @@ def succession(*jobs: tuple[str, int]) -> Succession:
 def test_who_is_the_chief(
     jobs: tuple[tuple[str, int], ...], happens: list[str], chief: int | None
 ) -> None:
-    known = succession(*jobs)
+    known = election(*jobs)
     for event in happens:
         what, rank = event.split()
         if what == "lose":

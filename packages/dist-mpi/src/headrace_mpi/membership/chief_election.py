@@ -1,4 +1,4 @@
-"""Which rank is the chief, and which worker takes its place where it is lost.
+"""The election of a chief: who is it, and which worker takes its place where it is lost.
 
 Every rank decides this by itself, from who is lost and who has left: losses are told to all, and a
 rank that is taken for lost is ended, so that no two that live are the chief.
@@ -15,7 +15,7 @@ from headrace_mpi.jobs import WORKER
 
 
 @final
-class Succession:
+class ChiefElection:
     """The chief, then the workers in the order of their tasks: the first that can be is the chief.
 
     A worker that has left can not. A chief that has left, its work done, stays the chief.

@@ -1,4 +1,4 @@
-"""Which tasks a cluster goes on without, and until how few workers are left.
+"""Fault tolerance: which tasks a cluster goes on without, and until how few workers are left.
 
 Parameter servers hold what the others need: variables and admissions. Their loss ends the job, as
 does that of a task of any job but ``worker``. The loss of a worker costs its share of the work
@@ -19,8 +19,8 @@ from typing import Any, final
 from headrace.errors import ClusterError, shown
 from headrace.extend.devices import DeviceName
 from headrace_mpi.jobs import PS, WORKER, Jobs
+from headrace_mpi.membership.chief_election import ChiefElection
 from headrace_mpi.membership.failure_detector import GONE, process_state
-from headrace_mpi.membership.succession import Succession
 
 END = "end"
 CONTINUE = "continue"
@@ -61,11 +61,11 @@ def checked_policy(wanted: Any, size: int, jobs: Jobs) -> str:
 
 
 @final
-class Survival:
+class FaultTolerance:
     """Knows which ranks live, and without which of them the job goes on.
 
     Attributes:
-        succession: Knows which of them is the chief.
+        election: Knows which of them is the chief.
     """
 
     def __init__(
@@ -79,7 +79,7 @@ class Survival:
             chief: The task of the chief.
             least: With how few workers the job goes on, the chief among them if it is one.
         """
-        self.succession = Succession(tasks, chief)
+        self.election = ChiefElection(tasks, chief)
         # Without a parameter server, the chief has the variables.
         may_move = any(task.job == PS for task in tasks)
         self._spared = {
@@ -114,14 +114,14 @@ class Survival:
         Returns:
             Why that ends the job; empty where it goes on.
         """
-        self.succession.lose(rank)
+        self.election.lose(rank)
         with self._lock:
             self._lost.add(rank)
             left = len(self._workers - self._lost)
             if rank not in self._spared:
                 self._ending = True
                 return "the job needs it"
-            if self.succession.chief is None:
+            if self.election.chief is None:
                 self._ending = True
                 return "no worker is left that could be the chief"
             if left < self._least:
