@@ -17,10 +17,10 @@ from headrace.cli.main import main as headrace_main
 from headrace.errors import ClusterError, ConfigError
 from headrace_mpi.jobs import Jobs, launched
 from headrace_mpi.launcher import command, main, start
-from headrace_mpi.launcher.farewell import MARK
 from headrace_mpi.launcher.output import Account, Relay
 from headrace_mpi.launcher.request import Request, parse
 from headrace_mpi.launcher.start import LOST, Outcome
+from headrace_mpi.launcher.status_lines import MARK
 
 
 def test_words_are_read() -> None:

@@ -40,7 +40,7 @@ from headrace.extend.runtime import (
 from headrace_mpi.collectives import groups
 from headrace_mpi.flight.forensics import Forensics
 from headrace_mpi.jobs import Jobs, Layout
-from headrace_mpi.launcher.farewell import tell
+from headrace_mpi.launcher.status_lines import tell
 from headrace_mpi.membership.deadline import StartDeadline
 from headrace_mpi.membership.failure_detector import FailureDetector
 from headrace_mpi.membership.fault_tolerance import (

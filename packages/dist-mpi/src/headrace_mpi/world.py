@@ -21,9 +21,9 @@ from typing import TYPE_CHECKING, Any, final
 from headrace.errors import ClusterError
 from headrace.extend.faults import fault_point, name_process
 from headrace_mpi.launcher import launch as launching
-from headrace_mpi.launcher.farewell import tell, tell_segments, write_whole_lines
 from headrace_mpi.launcher.gpus import take_own_gpu
 from headrace_mpi.launcher.launch import Launch
+from headrace_mpi.launcher.status_lines import tell, tell_segments, write_whole_lines
 from headrace_mpi.membership.abort import AbortHooks
 from headrace_mpi.membership.deadline import StartDeadline
 from headrace_mpi.membership.members import gather

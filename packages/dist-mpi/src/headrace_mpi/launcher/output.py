@@ -11,7 +11,7 @@ import threading
 from collections.abc import Iterable
 from typing import IO, TextIO, final
 
-from headrace_mpi.launcher.farewell import MARK, SEGMENTS
+from headrace_mpi.launcher.status_lines import MARK, SEGMENTS
 
 _TAG = re.compile(r"\[\d+,(\d+)\]<std(?:out|err)>: ?")
 _RULE = "-" * 74

@@ -28,8 +28,8 @@ from typing import Any, NoReturn, final
 
 from headrace.errors import TaskLostError
 from headrace.extend.runtime import fold
-from headrace_mpi.launcher.farewell import tell
 from headrace_mpi.launcher.launch import Launch
+from headrace_mpi.launcher.status_lines import tell
 from headrace_mpi.membership.presence import FirstFailure
 
 HARD_END_S = 5

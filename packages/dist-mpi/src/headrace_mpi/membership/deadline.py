@@ -15,8 +15,8 @@ from types import TracebackType
 from typing import NoReturn, final
 
 from headrace.errors import listing
-from headrace_mpi.launcher.farewell import tell
 from headrace_mpi.launcher.launch import Launch
+from headrace_mpi.launcher.status_lines import tell
 from headrace_mpi.membership.presence import Presence
 
 EXIT_CODE = 70

@@ -16,7 +16,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, final
 
 from headrace.errors import TaskLostError
-from headrace_mpi.launcher.farewell import tell
+from headrace_mpi.launcher.status_lines import tell
 from headrace_mpi.membership.saving import GRACE_S, SAVING_S, SAY_S
 
 if TYPE_CHECKING:

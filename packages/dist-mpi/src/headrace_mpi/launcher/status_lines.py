@@ -1,4 +1,4 @@
-"""What a rank tells the launcher: that it is there, the task that it plays, and how it leaves.
+"""Status lines of a rank to the launcher: that it is there, which task it has, and how it leaves.
 
 ``python -m headrace run`` needs it, for the exit code of ``mpirun`` does not tell: it is 0 where a
 rank was killed in a job that tolerates faults, and that of any rank where several leave at once.
