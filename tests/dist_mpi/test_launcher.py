@@ -17,27 +17,27 @@ from headrace.cli.main import main as headrace_main
 from headrace.errors import ClusterError, ConfigError
 from headrace_mpi.jobs import Jobs, launched
 from headrace_mpi.launcher import command, main, start
+from headrace_mpi.launcher.options import LaunchOptions, parse
 from headrace_mpi.launcher.output import Account, Relay
-from headrace_mpi.launcher.request import Request, parse
 from headrace_mpi.launcher.start import LOST, Outcome
 from headrace_mpi.launcher.status_lines import MARK
 
 
 def test_words_are_read() -> None:
-    request = parse(
+    options = parse(
         [
             *("-n", "6", "--ps", "2", "--job", "evaluator=1", "--max-restarts", "3"),
             *("--min-workers", "1", "--max-workers", "4"),
             *("train.py", "--ps", "7", "-n", "9"),
         ]
     )
-    assert (request.size, request.workers, request.max_restarts) == (6, 3, 3)
-    assert str(request.jobs) == "ps: 2, evaluator: 1, worker: 3"
-    assert (request.min_workers, request.max_workers) == (1, 4)
-    assert request.program == ("train.py", "--ps", "7", "-n", "9")
+    assert (options.size, options.workers, options.max_restarts) == (6, 3, 3)
+    assert str(options.jobs) == "ps: 2, evaluator: 1, worker: 3"
+    assert (options.min_workers, options.max_workers) == (1, 4)
+    assert options.program == ("train.py", "--ps", "7", "-n", "9")
     alone = parse(["-m", "trainer", "--fast"])
     assert (alone.size, alone.jobs, alone.program) == (1, None, ("-m", "trainer", "--fast"))
-    assert request.resized(1).size == 4
+    assert options.resized(1).size == 4
 
 
 @pytest.mark.parametrize(
@@ -51,7 +51,7 @@ def test_words_are_read() -> None:
         ("-n 3 --max-workers 2 a.py", "got 3, 3 .*, 2"),
     ],
 )
-def test_words_that_contradict_are_refused(words: str, message: str) -> None:
+def test_arguments_that_contradict_are_refused(words: str, message: str) -> None:
     with pytest.raises(ConfigError, match=message):
         parse(words.split())
 
@@ -69,14 +69,14 @@ def test_the_command_and_the_environment(monkeypatch: pytest.MonkeyPatch, tmp_pa
     monkeypatch.setattr(command, "tolerates_faults", lambda mpirun: True)
     monkeypatch.delenv("OMP_NUM_THREADS", raising=False)
     monkeypatch.setattr("os.sched_getaffinity", lambda pid: set(range(12)))
-    request = parse(["-n", "4", "--ps", "1", "train.py", "x"])
-    words = command.words(request, "/mpirun")
+    options = parse(["-n", "4", "--ps", "1", "train.py", "x"])
+    words = command.command_line(options, "/mpirun")
     assert words[:4] == ["/mpirun", "-n", "4", "--tag-output"]
     assert words[-3:] == [sys.executable, "train.py", "x"]
     assert "--bind-to none" in " ".join(words)
     assert "--with-ft ulfm" in " ".join(words)
     assert "-x" not in words
-    found = command.environment(request, "token", 2)
+    found = command.environment(options, "token", 2)
     assert found["HEADRACE_JOBS"] == "ps=1,worker=3"
     assert (found["HEADRACE_RESTARTS"], found["OMP_NUM_THREADS"]) == ("2", "3")
     assert found["OMPI_MCA_mpi_yield_when_idle"] == "1"
@@ -84,9 +84,9 @@ def test_the_command_and_the_environment(monkeypatch: pytest.MonkeyPatch, tmp_pa
     # On several hosts the ranks of one share its cores, and variables travel by name.
     hosts = tmp_path / "hosts"
     hosts.write_text("a slots=2\n# b slots=9\nc slots=2 max_slots=4\n")
-    request = parse(f"-n 4 --hostfile {hosts} --bind cores --no-tolerance t.py".split())
-    words = command.words(request, "/mpirun")
-    assert command.slots(request) == {"a": 2, "c": 2}
+    options = parse(f"-n 4 --hostfile {hosts} --bind cores --no-tolerance t.py".split())
+    words = command.command_line(options, "/mpirun")
+    assert command.slots(options) == {"a": 2, "c": 2}
     assert "slot:PE=6:OVERSUBSCRIBE --bind-to core" in " ".join(words)
     assert "--with-ft" not in words
     assert words[words.index("HEADRACE_LAUNCH") - 1] == "-x"
@@ -193,12 +193,12 @@ def test_exit_codes(
 def test_restarts(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
     sizes: list[tuple[int, int]] = []
 
-    def run_once(request: Request, restarts: int = 0) -> Outcome:
-        sizes.append((request.size, restarts))
+    def run_once(options: LaunchOptions, restarts: int = 0) -> Outcome:
+        sizes.append((options.size, restarts))
         return outcomes.pop(0)
 
     monkeypatch.setattr(main, "run_once", run_once)
-    request = parse(["-n", "4", "--ps", "1", "--max-restarts", "2", "--min-workers", "2", "t.py"])
+    options = parse(["-n", "4", "--ps", "1", "--max-restarts", "2", "--min-workers", "2", "t.py"])
     lost, missing = Outcome(LOST, 4, ("worker:1",)), Outcome(70, 2)
     for ends, code, expected in (
         ([Outcome(0, 4)], 0, [4]),
@@ -212,7 +212,7 @@ def test_restarts(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture
     ):
         outcomes = list(ends)
         sizes.clear()
-        assert main.run(request) == code
+        assert main.run(options) == code
         assert sizes == [(size, number) for number, size in enumerate(expected)]
     err = capsys.readouterr().err
     assert (
@@ -223,11 +223,11 @@ def test_restarts(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture
 
 def test_the_size_follows_the_file_of_hosts(tmp_path: Path) -> None:
     hosts = tmp_path / "hosts"
-    request = parse(f"-n 4 --ps 1 --min-workers 1 --max-workers 5 --hostfile {hosts} t.py".split())
+    options = parse(f"-n 4 --ps 1 --min-workers 1 --max-workers 5 --hostfile {hosts} t.py".split())
     lost = Outcome(LOST, 4, ("worker:1",))
     for text, workers in (("a slots=2\nb", 2), ("a slots=9", 5), ("a", 1), ("a slots=4", 3)):
         hosts.write_text(text)
-        assert main._workers(request, lost) == workers
+        assert main._workers(options, lost) == workers
 
 
 def test_jobs_from_the_launcher() -> None:

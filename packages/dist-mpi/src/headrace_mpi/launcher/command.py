@@ -1,4 +1,4 @@
-"""The words and the environment with which Open MPI's ``mpirun`` starts the ranks of a job."""
+"""The command line and the environment with which Open MPI's ``mpirun`` starts the ranks of a job."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from headrace.errors import ClusterError
-from headrace_mpi.launcher.request import Request
+from headrace_mpi.launcher.options import LaunchOptions
 from headrace_mpi.settings import JOBS, LAUNCH, MIN_WORKERS, RESTARTS
 
 _TIMEOUT_S = 20.0
@@ -72,32 +72,32 @@ def _answer(*command: str) -> str:
     return done.stdout or done.stderr
 
 
-def words(request: Request, mpirun: str) -> list[str]:
+def command_line(options: LaunchOptions, mpirun: str) -> list[str]:
     """Return the command that starts the ranks."""
-    command = [mpirun, "-n", str(request.size), "--tag-output"]
-    if request.hosts:
-        command += ["--host", request.hosts]
-    if request.hostfile:
-        command += ["--hostfile", request.hostfile]
-    if request.bind:
-        threads = threads_of(request)
+    command = [mpirun, "-n", str(options.size), "--tag-output"]
+    if options.hosts:
+        command += ["--host", options.hosts]
+    if options.hostfile:
+        command += ["--hostfile", options.hostfile]
+    if options.bind:
+        threads = threads_of(options)
         command += ["--map-by", f"slot:PE={threads}:OVERSUBSCRIBE", "--bind-to", "core"]
     else:
         # Left to itself, mpirun binds each of two ranks to one core, with all its threads.
         command += ["--map-by", ":OVERSUBSCRIBE", "--bind-to", "none"]
-    if request.tolerate and tolerates_faults(mpirun):
+    if options.tolerate and tolerates_faults(mpirun):
         command += ["--with-ft", "ulfm"]
-    if request.hosts or request.hostfile:
-        for name in environment(request, "", 0):
+    if options.hosts or options.hostfile:
+        for name in environment(options, "", 0):
             command += ["-x", name]
-    return [*command, *request.extra, sys.executable, *request.program]
+    return [*command, *options.extra, sys.executable, *options.program]
 
 
-def environment(request: Request, token: str, restarts: int) -> dict[str, str]:
+def environment(options: LaunchOptions, token: str, restarts: int) -> dict[str, str]:
     """Return the variables of the ranks, beside those of the launcher.
 
     Args:
-        request: The job.
+        options: The job.
         token: Begins what the ranks tell the launcher.
         restarts: How often the program was started before.
     """
@@ -109,43 +109,43 @@ def environment(request: Request, token: str, restarts: int) -> dict[str, str]:
         # Open MPI spins where it does not believe that ranks share cores.
         "OMPI_MCA_mpi_yield_when_idle": "1",
     }
-    if request.least_workers:
-        found[MIN_WORKERS.variable] = str(request.least_workers)
-    if request.jobs is not None:
-        found[JOBS.variable] = ",".join(f"{name}={count}" for name, count in request.jobs.counts)
-    if request.threads is not None or "OMP_NUM_THREADS" not in os.environ:
-        found["OMP_NUM_THREADS"] = str(threads_of(request))
-    if request.threads is not None:
-        found["HEADRACE_THREADS"] = str(request.threads)
+    if options.least_workers:
+        found[MIN_WORKERS.variable] = str(options.least_workers)
+    if options.jobs is not None:
+        found[JOBS.variable] = ",".join(f"{name}={count}" for name, count in options.jobs.counts)
+    if options.threads is not None or "OMP_NUM_THREADS" not in os.environ:
+        found["OMP_NUM_THREADS"] = str(threads_of(options))
+    if options.threads is not None:
+        found["HEADRACE_THREADS"] = str(options.threads)
     return found
 
 
-def threads_of(request: Request) -> int:
+def threads_of(options: LaunchOptions) -> int:
     """Return the number of threads of a rank, so that those of a host share its cores."""
-    if request.threads is not None:
-        return request.threads
+    if options.threads is not None:
+        return options.threads
     cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
-    there = slots(request)
-    local = max(there.values(), default=request.size)
-    return max(1, (cores or 1) // max(1, min(local, request.size)))
+    there = slots(options)
+    local = max(there.values(), default=options.size)
+    return max(1, (cores or 1) // max(1, min(local, options.size)))
 
 
-def slots(request: Request) -> Mapping[str, int]:
+def slots(options: LaunchOptions) -> Mapping[str, int]:
     """Return the slots of each host that is named, read now; empty for this host alone.
 
     Raises:
         ClusterError: if the file of hosts cannot be read.
     """
     found: dict[str, int] = {}
-    for word in filter(None, request.hosts.split(",")):
+    for word in filter(None, options.hosts.split(",")):
         name, _, count = word.partition(":")
         found[name] = found.get(name, 0) + (int(count) if count.isdigit() else 1)
-    if request.hostfile:
+    if options.hostfile:
         try:
-            lines = Path(request.hostfile).read_text().splitlines()
+            lines = Path(options.hostfile).read_text().splitlines()
         except OSError as error:
             raise ClusterError(
-                f"cannot read the file of hosts {request.hostfile}: {error.strerror}"
+                f"cannot read the file of hosts {options.hostfile}: {error.strerror}"
             ) from error
         for line in lines:
             host, *facts = line.partition("#")[0].split() or [""]

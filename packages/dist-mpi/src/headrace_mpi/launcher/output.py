@@ -46,7 +46,7 @@ class Account:
         self.saves = 0
 
     def hear(self, rank: int, note: str) -> None:
-        """Take what a rank tells; see ``farewell.tell``."""
+        """Take what a rank tells; see ``status_lines.tell``."""
         word, _, rest = note.strip().partition(" ")
         if word == "here":
             self.here.add(rank)

@@ -18,9 +18,9 @@ from types import FrameType
 from typing import Any
 
 from headrace_mpi.launcher import command
+from headrace_mpi.launcher.options import LaunchOptions
 from headrace_mpi.launcher.output import Account, Relay
 from headrace_mpi.launcher.processes import end_all, of_job
-from headrace_mpi.launcher.request import Request
 from headrace_mpi.launcher.session_folder import session_folder
 from headrace_mpi.membership.abort import LOST
 from headrace_mpi.membership.deadline import EXIT_CODE as NOT_STARTED
@@ -60,36 +60,36 @@ class Outcome:
         return not self.interrupted and self.code in (LOST, NOT_STARTED)
 
 
-def run_once(request: Request, restarts: int = 0) -> Outcome:
+def run_once(options: LaunchOptions, restarts: int = 0) -> Outcome:
     """Start the job, wait for its end, and leave no process of it on this host.
 
     Args:
-        request: The job.
+        options: The job.
         restarts: How often it was started before.
 
     Raises:
         ClusterError: if there is no ``mpirun``.
     """
-    elsewhere = bool(request.hosts or request.hostfile or request.extra)
+    elsewhere = bool(options.hosts or options.hostfile or options.extra)
     with session_folder(elsewhere=elsewhere) as own:
-        return _run(request, restarts, own, elsewhere=elsewhere)
+        return _run(options, restarts, own, elsewhere=elsewhere)
 
 
-def _run(request: Request, restarts: int, own: dict[str, str], *, elsewhere: bool) -> Outcome:
+def _run(options: LaunchOptions, restarts: int, own: dict[str, str], *, elsewhere: bool) -> Outcome:
     """Run the job, with further variables for the launcher; see ``run_once``."""
     token = uuid.uuid4().hex
     mark = f"{LAUNCH.variable}={token}"
-    alone = request.size == 1 and not elsewhere
-    tasks = [f"{task.job}:{task.task}" for task in request.jobs.tasks] if request.jobs else ()
-    account = Account(request.size, tasks)
+    alone = options.size == 1 and not elsewhere
+    tasks = [f"{task.job}:{task.task}" for task in options.jobs.tasks] if options.jobs else ()
+    account = Account(options.size, tasks)
     if alone:
-        call = [sys.executable, *request.program]
+        call = [sys.executable, *options.program]
         account.names[0] = "worker:0"
     else:
-        call = command.words(request, command.find_mpirun(request.mpirun))
+        call = command.command_line(options, command.find_mpirun(options.mpirun))
     job = subprocess.Popen(
         call,
-        env={**os.environ, **own, **command.environment(request, token, restarts)},
+        env={**os.environ, **own, **command.environment(options, token, restarts)},
         stdin=subprocess.DEVNULL,
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,

@@ -1,4 +1,4 @@
-"""What the words of ``python -m headrace run`` ask for."""
+"""The options of ``python -m headrace run``, parsed from its command line."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ What they print is shown with the task in front. Exit codes: that of the rank th
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Request:
+class LaunchOptions:
     """A job to run.
 
     Attributes:
-        program: The words after the interpreter's: a file, or ``-m`` and a module, and arguments.
+        program: The command line after the interpreter's: a file, or ``-m`` and a module, and arguments.
         workers: Number of workers.
         others: Pairs of another job and its number of tasks, which come before the workers.
         named: Whether the jobs were named; otherwise the program alone says what they are.
@@ -37,7 +37,7 @@ class Request:
         hosts: ``mpirun``'s ``--host``; empty for this host.
         hostfile: ``mpirun``'s ``--hostfile``; empty where there is none.
         mpirun: The launcher's path; empty for the one of this environment.
-        extra: Further words for ``mpirun``.
+        extra: Further arguments for ``mpirun``.
     """
 
     program: tuple[str, ...]
@@ -66,57 +66,57 @@ class Request:
         """The jobs where they were named."""
         return Jobs((*self.others, (WORKER, self.workers))) if self.named else None
 
-    def resized(self, workers: int) -> Request:
+    def resized(self, workers: int) -> LaunchOptions:
         """Return the same with another number of workers."""
         return replace(self, workers=workers)
 
 
-def parse(words: Sequence[str]) -> Request:
-    """Read the words.
+def parse(argv: Sequence[str]) -> LaunchOptions:
+    """Parse the arguments that follow ``run`` on the command line.
 
     Raises:
         ConfigError: if they contradict each other.
     """
-    options = _parser().parse_args(words)
-    if not options.program:
+    parsed = _parser().parse_args(argv)
+    if not parsed.program:
         raise ConfigError(
             "run needs a program: a file, as in run -n 4 train.py, or -m and a module; or the "
             "folder of a saved model"
         )
-    others = dict([_job(word) for word in options.job])
-    if options.ps is not None:
-        others = {PS: options.ps, **others}
+    others = dict([_job(word) for word in parsed.job])
+    if parsed.ps is not None:
+        others = {PS: parsed.ps, **others}
     taken = sum(others.values())
-    workers = options.n - taken
+    workers = parsed.n - taken
     if workers < 1:
         raise ConfigError(
-            f"run: {taken} tasks of {', '.join(others)} leave none of {options.n} ranks for a "
+            f"run: {taken} tasks of {', '.join(others)} leave none of {parsed.n} ranks for a "
             f"worker: give -n {taken + 1} or more"
         )
-    least = workers if options.min_workers is None else options.min_workers
-    most = workers if options.max_workers is None else options.max_workers
+    least = workers if parsed.min_workers is None else parsed.min_workers
+    most = workers if parsed.max_workers is None else parsed.max_workers
     if not 1 <= least <= workers <= most:
         raise ConfigError(
             f"run: expected 1 <= --min-workers <= workers <= --max-workers, got {least}, {workers} "
-            f"(-n {options.n} less {taken} other tasks), {most}"
+            f"(-n {parsed.n} less {taken} other tasks), {most}"
         )
-    program = tuple(options.program)
-    return Request(
-        program=("-m", *program) if options.module else program,
+    program = tuple(parsed.program)
+    return LaunchOptions(
+        program=("-m", *program) if parsed.module else program,
         workers=workers,
         others=tuple(others.items()),
         named=bool(others),
         min_workers=least,
         max_workers=most,
-        least_workers=options.min_workers or 0,
-        max_restarts=options.max_restarts,
-        threads=options.threads,
-        bind=options.bind == "cores",
-        tolerate=not options.no_tolerance,
-        hosts=options.host,
-        hostfile=options.hostfile,
-        mpirun=options.mpirun,
-        extra=tuple(options.mpirun_option),
+        least_workers=parsed.min_workers or 0,
+        max_restarts=parsed.max_restarts,
+        threads=parsed.threads,
+        bind=parsed.bind == "cores",
+        tolerate=not parsed.no_tolerance,
+        hosts=parsed.host,
+        hostfile=parsed.hostfile,
+        mpirun=parsed.mpirun,
+        extra=tuple(parsed.mpirun_option),
     )
 
 
