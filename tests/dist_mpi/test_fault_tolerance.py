@@ -13,7 +13,7 @@ import pytest
 from headrace.errors import ClusterError
 from headrace_mpi.jobs import Jobs
 from headrace_mpi.launcher import start
-from headrace_mpi.launcher.output import Account
+from headrace_mpi.launcher.output import JobStatus
 from headrace_mpi.launcher.request import parse
 from headrace_mpi.launcher.start import LOST, Outcome
 from headrace_mpi.membership.chief_election import ChiefElection
@@ -169,16 +169,16 @@ def test_a_lost_process_that_is_stopped_is_ended() -> None:
 def test_exit_codes_where_workers_may_be_lost(
     notes: dict[int, str], code: int, expected: Outcome
 ) -> None:
-    account = Account(4, ["ps:0", "worker:0", "worker:1", "worker:2"])
+    status = JobStatus(4, ["ps:0", "worker:0", "worker:1", "worker:2"])
     for rank in range(4):
-        account.hear(rank, "here")
+        status.hear(rank, "here")
         if rank:
-            account.hear(rank, "spare")
+            status.hear(rank, "spare")
         told = notes.get(rank, "left 0" if rank < 2 else "")
-        account.hear(rank, told)
+        status.hear(rank, told)
     if expected.lost:
-        account.hear(1, f"lost {0 if expected.lost == ('ps:0',) else 3}")
-    assert start._judge(account, code, [], "") == expected
+        status.hear(1, f"lost {0 if expected.lost == ('ps:0',) else 3}")
+    assert start._judge(status, code, [], "") == expected
 
 
 def test_the_least_number_of_workers_is_passed_on() -> None:

@@ -18,7 +18,7 @@ from headrace.errors import ClusterError, ConfigError
 from headrace_mpi.jobs import Jobs, launched
 from headrace_mpi.launcher import command, main, start
 from headrace_mpi.launcher.options import LaunchOptions, parse
-from headrace_mpi.launcher.output import Account, Relay
+from headrace_mpi.launcher.output import JobStatus, Relay
 from headrace_mpi.launcher.start import LOST, Outcome
 from headrace_mpi.launcher.status_lines import MARK
 
@@ -141,8 +141,8 @@ def test_lines_get_the_task_in_front() -> None:
         "[1,2]<stdout>: the end"
     )
     sink = io.StringIO()
-    account = Account(3, ["ps:0"])
-    relay = Relay(io.BytesIO(source.encode()), sink, account, "token", tagged=True)
+    status = JobStatus(3, ["ps:0"])
+    relay = Relay(io.BytesIO(source.encode()), sink, status, "token", tagged=True)
     relay.finish(10)
     assert sink.getvalue().splitlines() == [
         "[worker:0] bar 2",
@@ -154,9 +154,9 @@ def test_lines_get_the_task_in_front() -> None:
         "[rank 2] the end",
     ]
     assert relay.notes == ["mpirun says"]
-    assert account.left == {1: 3, 0: 0}
-    assert (account.failure, account.lost) == (3, [])
-    assert account.segments == {"/dev/shm/sm_segment.h.0.1.1"}
+    assert status.left == {1: 3, 0: 0}
+    assert (status.failure, status.lost) == (3, [])
+    assert status.segments == {"/dev/shm/sm_segment.h.0.1.1"}
 
 
 KILLED = "prterun noticed that process rank 1 with PID 7 on node vm exited on\nsignal 9 (Killed)."
@@ -184,10 +184,10 @@ KILLED = "prterun noticed that process rank 1 with PID 7 on node vm exited on\ns
 def test_exit_codes(
     left: dict[int, int], code: int, caught: list[int], notes: str, expected: Outcome
 ) -> None:
-    account = Account(3)
-    account.here.update(range(3))
-    account.left.update(left)
-    assert start._judge(account, code, caught, notes) == expected
+    status = JobStatus(3)
+    status.here.update(range(3))
+    status.left.update(left)
+    assert start._judge(status, code, caught, notes) == expected
 
 
 def test_restarts(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
@@ -239,19 +239,19 @@ def test_jobs_from_the_launcher() -> None:
 
 def test_a_launcher_that_does_not_end_is_ended(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(start, "_END_S", 0.3)
-    account = Account(2)
+    status = JobStatus(2)
     with subprocess.Popen([sys.executable, "-c", "import time; time.sleep(60)"]) as job:
-        account.left[0] = LOST
-        start._await(job, [], account, "")
+        status.left[0] = LOST
+        start._await(job, [], status, "")
     assert job.returncode == -signal.SIGKILL
 
 
 def test_a_launcher_is_asked_to_end_where_a_rank_failed(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(start, "_ALONE_S", 0.1)
-    account = Account(2)
+    status = JobStatus(2)
     with subprocess.Popen([sys.executable, "-c", "import time; time.sleep(60)"]) as job:
-        account.left[0] = 1
-        start._await(job, [], account, "")
+        status.left[0] = 1
+        start._await(job, [], status, "")
     assert job.returncode == -signal.SIGTERM
 
 
@@ -261,20 +261,20 @@ def test_ranks_that_still_save_are_waited_for_up_to_a_deadline(
 ) -> None:
     monkeypatch.setattr(start, "_END_S", 0.5)
     monkeypatch.setattr(start, "SAVING_S", 1.5)
-    account = Account(2)
-    account.left[0] = LOST
+    status = JobStatus(2)
+    status.left[0] = LOST
     over = threading.Event()
 
     def save() -> None:
         end = time.monotonic() + saves_s
         while time.monotonic() < end and not over.wait(0.05):
-            account.hear(1, "saves")
+            status.hear(1, "saves")
 
     saver = threading.Thread(target=save)
     with subprocess.Popen([sys.executable, "-c", "import time; time.sleep(60)"]) as job:
         began = time.monotonic()
         saver.start()
-        start._await(job, [], account, "")
+        start._await(job, [], status, "")
         took = time.monotonic() - began
     over.set()
     saver.join()
@@ -286,8 +286,8 @@ def test_a_launcher_whose_ranks_are_gone_is_not_waited_for(monkeypatch: pytest.M
     monkeypatch.setattr(start, "_ALONE_S", 0.1)
     mark = "HEADRACE_TEST_MARK=alone"
     name, value = mark.split("=")
-    account = Account(2)
-    account.left[0] = LOST
+    status = JobStatus(2)
+    status.left[0] = LOST
     environ = {**os.environ, name: value}
     sleep = [sys.executable, "-c", "import time; time.sleep(60)"]
     began = time.monotonic()
@@ -295,7 +295,7 @@ def test_a_launcher_whose_ranks_are_gone_is_not_waited_for(monkeypatch: pytest.M
         with subprocess.Popen(sleep, env=environ) as rank:
             # While a rank lives, the launcher has more time.
             threading.Timer(0.8, rank.kill).start()
-            start._await(job, [], account, mark)
+            start._await(job, [], status, mark)
         took = time.monotonic() - began
     assert job.returncode == -signal.SIGKILL
     assert 0.8 <= took < start._END_S

@@ -1,4 +1,4 @@
-"""The command line and the environment with which Open MPI's ``mpirun`` starts the ranks of a job."""
+"""The ``mpirun`` command and environment that start the ranks of a job."""
 
 from __future__ import annotations
 

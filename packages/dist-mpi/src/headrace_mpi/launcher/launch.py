@@ -39,7 +39,7 @@ class Launch:
 
 
 @dataclass(frozen=True, slots=True)
-class _Dialect:
+class _LauncherVariables:
     """The variables of one launcher; the first that is set of each tuple counts."""
 
     launcher: str
@@ -51,8 +51,8 @@ class _Dialect:
     certain: bool = True
 
 
-_DIALECTS = (
-    _Dialect(
+_LAUNCHERS = (
+    _LauncherVariables(
         "Open MPI",
         "OMPI_COMM_WORLD_RANK",
         ("OMPI_COMM_WORLD_SIZE",),
@@ -60,7 +60,7 @@ _DIALECTS = (
         ("OMPI_COMM_WORLD_LOCAL_SIZE",),
         ("PMIX_NAMESPACE", "OMPI_MCA_ess_base_jobid"),
     ),
-    _Dialect(
+    _LauncherVariables(
         "MVAPICH",
         "MV2_COMM_WORLD_RANK",
         ("MV2_COMM_WORLD_SIZE",),
@@ -68,7 +68,7 @@ _DIALECTS = (
         ("MV2_COMM_WORLD_LOCAL_SIZE",),
         ("SLURM_JOB_ID", "PMI_ID"),
     ),
-    _Dialect(
+    _LauncherVariables(
         "PMI",
         "PMI_RANK",
         ("PMI_SIZE",),
@@ -76,7 +76,7 @@ _DIALECTS = (
         ("MPI_LOCALNRANKS", "PMI_LOCAL_SIZE", "SLURM_NTASKS_PER_NODE"),
         ("PMI_JOBID", "HYDI_CONTROL_FD", "PMI_PORT", "SLURM_JOB_ID"),
     ),
-    _Dialect(
+    _LauncherVariables(
         "PMIx",
         "PMIX_RANK",
         ("SLURM_NTASKS", "PMIX_SIZE"),
@@ -85,7 +85,7 @@ _DIALECTS = (
         ("PMIX_NAMESPACE", "SLURM_JOB_ID"),
         certain=False,
     ),
-    _Dialect(
+    _LauncherVariables(
         "SLURM",
         "SLURM_PROCID",
         ("SLURM_STEP_NUM_TASKS", "SLURM_NTASKS", "SLURM_NPROCS"),
@@ -107,26 +107,26 @@ def detect(environ: Mapping[str, str] | None = None) -> Launch:
         ConfigError: if a launcher's variable does not hold what it should.
     """
     env = os.environ if environ is None else environ
-    for dialect in _DIALECTS:
-        if dialect.rank in env:
-            return _read(dialect, env)
+    for variables in _LAUNCHERS:
+        if variables.rank in env:
+            return _read(variables, env)
     return Launch()
 
 
-def _read(dialect: _Dialect, env: Mapping[str, str]) -> Launch:
-    rank = _number(env, (dialect.rank,), 0)
-    size = _number(env, dialect.size, 1)
-    local_rank = _number(env, dialect.local_rank, rank)
-    local_size = _number(env, dialect.local_size, min(size, local_rank + 1))
+def _read(variables: _LauncherVariables, env: Mapping[str, str]) -> Launch:
+    rank = _number(env, (variables.rank,), 0)
+    size = _number(env, variables.size, 1)
+    local_rank = _number(env, variables.local_rank, rank)
+    local_size = _number(env, variables.local_size, min(size, local_rank + 1))
     if rank >= max(size, 1):
         raise ConfigError(
-            f"{dialect.launcher} says that this is rank {rank} of {size} processes: expected a "
-            f"rank below the size. Check {dialect.rank} and {dialect.size[0]}, or unset both to "
+            f"{variables.launcher} says that this is rank {rank} of {size} processes: expected a "
+            f"rank below the size. Check {variables.rank} and {variables.size[0]}, or unset both to "
             f"run as a single process."
         )
-    job = next((env[name] for name in dialect.job if name in env), "")
+    job = next((env[name] for name in variables.job if name in env), "")
     return Launch(
-        dialect.launcher, rank, size, local_rank, local_size, _plain(job), dialect.certain
+        variables.launcher, rank, size, local_rank, local_size, _plain(job), variables.certain
     )
 
 

@@ -23,7 +23,7 @@ class LaunchOptions:
     """A job to run.
 
     Attributes:
-        program: The command line after the interpreter's: a file, or ``-m`` and a module, and arguments.
+        program: What the interpreter runs: a file, or ``-m`` and a module, and arguments.
         workers: Number of workers.
         others: Pairs of another job and its number of tasks, which come before the workers.
         named: Whether the jobs were named; otherwise the program alone says what they are.

@@ -18,8 +18,8 @@ _RULE = "-" * 74
 
 
 @final
-class Account:
-    """What the launcher knows of the ranks of one start of a job.
+class JobStatus:
+    """The status of the ranks of one start of a job.
 
     Attributes:
         names: For each rank what stands before its lines.
@@ -94,20 +94,20 @@ class Relay:
     """Passes one stream of the job on, line by line, from a thread of its own."""
 
     def __init__(
-        self, source: IO[bytes], sink: TextIO, account: Account, token: str, *, tagged: bool
+        self, source: IO[bytes], sink: TextIO, status: JobStatus, token: str, *, tagged: bool
     ) -> None:
         """Begin to pass on what comes.
 
         Args:
             source: What the ranks write.
             sink: Where their lines go.
-            account: Gets what the ranks tell.
+            status: Gets what the ranks tell.
             token: Begins what they tell.
             tagged: Whether the launcher marks lines with ranks; otherwise all are of rank 0.
         """
         self._source = source
         self._sink = sink
-        self._account = account
+        self._status = status
         self._mark = f"{MARK}{token} "
         self._tagged = tagged
         self._parts: dict[int | None, str] = {}
@@ -158,7 +158,7 @@ class Relay:
         empty, line = line == "\0", line.replace("\0", "")
         shown, mark, note = line.partition(self._mark)
         if mark:
-            self._account.hear(rank, note)
+            self._status.hear(rank, note)
         if empty or (mark and not shown) or self._in_banner(rank, shown):
             return
         self._write(rank, shown)
@@ -184,5 +184,5 @@ class Relay:
     def _write(self, rank: int, shown: str) -> None:
         # Of a bar that is redrawn in place a log wants the last state only.
         shown = shown.rstrip("\r").rpartition("\r")[2]
-        self._sink.write(f"[{self._account.names.get(rank, f'rank {rank}')}] {shown}\n")
+        self._sink.write(f"[{self._status.names.get(rank, f'rank {rank}')}] {shown}\n")
         self._sink.flush()

@@ -19,7 +19,7 @@ from typing import Any
 
 from headrace_mpi.launcher import command
 from headrace_mpi.launcher.options import LaunchOptions
-from headrace_mpi.launcher.output import Account, Relay
+from headrace_mpi.launcher.output import JobStatus, Relay
 from headrace_mpi.launcher.processes import end_all, of_job
 from headrace_mpi.launcher.session_folder import session_folder
 from headrace_mpi.membership.abort import LOST
@@ -81,10 +81,10 @@ def _run(options: LaunchOptions, restarts: int, own: dict[str, str], *, elsewher
     mark = f"{LAUNCH.variable}={token}"
     alone = options.size == 1 and not elsewhere
     tasks = [f"{task.job}:{task.task}" for task in options.jobs.tasks] if options.jobs else ()
-    account = Account(options.size, tasks)
+    status = JobStatus(options.size, tasks)
     if alone:
         call = [sys.executable, *options.program]
-        account.names[0] = "worker:0"
+        status.names[0] = "worker:0"
     else:
         call = command.command_line(options, command.find_mpirun(options.mpirun))
     job = subprocess.Popen(
@@ -99,24 +99,24 @@ def _run(options: LaunchOptions, restarts: int, own: dict[str, str], *, elsewher
     assert job.stdout is not None
     assert job.stderr is not None
     relays = [
-        Relay(job.stdout, sys.stdout, account, token, tagged=not alone),
-        Relay(job.stderr, sys.stderr, account, token, tagged=not alone),
+        Relay(job.stdout, sys.stdout, status, token, tagged=not alone),
+        Relay(job.stderr, sys.stderr, status, token, tagged=not alone),
     ]
     try:
         with _signals() as caught:
-            _await(job, caught, account, "" if elsewhere else mark)
+            _await(job, caught, status, "" if elsewhere else mark)
     finally:
         end_all(mark)
         job.wait()
         for relay in relays:
             relay.finish(2.0)
-    for path in account.segments:
+    for path in status.segments:
         # Those of ranks that were killed; there are none of others any more, and none elsewhere.
         with contextlib.suppress(OSError):
             Path(path).unlink()
     notes = "\n".join(line for relay in relays for line in relay.notes).strip()
-    outcome = _judge(account, job.returncode, caught, notes)
-    if notes and outcome.code and not (account.failure or outcome.lost or outcome.interrupted):
+    outcome = _judge(status, job.returncode, caught, notes)
+    if notes and outcome.code and not (status.failure or outcome.lost or outcome.interrupted):
         # No rank said why: then what the launcher says may be of use.
         sys.stderr.write(f"{notes}\n")
     return outcome
@@ -140,7 +140,7 @@ def _signals() -> Iterator[list[int]]:
             signal.signal(number, handler)
 
 
-def _await(job: subprocess.Popen[bytes], caught: list[int], account: Account, mark: str) -> None:
+def _await(job: subprocess.Popen[bytes], caught: list[int], status: JobStatus, mark: str) -> None:
     """Wait for the end of a job; pass signals on, and end what does not end by them.
 
     Nor does mpirun end where a rank ends the job, if the job tolerates faults: where that rank
@@ -151,7 +151,7 @@ def _await(job: subprocess.Popen[bytes], caught: list[int], account: Account, ma
     Args:
         job: The launcher, or the only rank.
         caught: The signals that asked us to end.
-        account: What the ranks told.
+        status: What the ranks told.
         mark: Stands in the environment of all processes; empty where ranks are on other hosts.
     """
     passed, saves, gone = 0, 0, False
@@ -163,14 +163,14 @@ def _await(job: subprocess.Popen[bytes], caught: list[int], account: Account, ma
             job.wait(_LOOK_S)
             return
         now = time.monotonic()
-        if account.failure and until == never:
-            ask = never if account.failure in (LOST, NOT_STARTED) else now + _ALONE_S
+        if status.failure and until == never:
+            ask = never if status.failure in (LOST, NOT_STARTED) else now + _ALONE_S
             until = min(ask, now) + _END_S
             latest = now + SAVING_S + _END_S
-        if account.saves > saves:
-            saves = account.saves
+        if status.saves > saves:
+            saves = status.saves
             until = min(max(until, now + _END_S), latest)
-        if account.failure and mark and not gone and set(of_job(mark)) <= {job.pid}:
+        if status.failure and mark and not gone and set(of_job(mark)) <= {job.pid}:
             gone = True
             until = min(until, now + _ALONE_S)
         if len(caught) > passed:
@@ -186,28 +186,28 @@ def _await(job: subprocess.Popen[bytes], caught: list[int], account: Account, ma
             job.kill()
 
 
-def _judge(account: Account, code: int, caught: list[int], notes: str) -> Outcome:
+def _judge(status: JobStatus, code: int, caught: list[int], notes: str) -> Outcome:
     """Return how it went.
 
     Args:
-        account: What the ranks told.
+        status: What the ranks told.
         code: The exit code of ``mpirun``, or of the only rank.
         caught: The signals that asked us to end.
         notes: What ``mpirun`` said.
     """
-    came = len(account.here)
+    came = len(status.here)
     if caught:
         return Outcome(128 + caught[0], came, interrupted=True)
-    without = account.without
+    without = status.without
     if without is not None:
-        return Outcome(0, came, without=tuple(account.names[rank] for rank in without))
-    if account.failure not in (0, LOST):
-        return Outcome(account.failure, came)
-    killed = {int(rank) for rank in _KILLED.findall(notes)} & account.names.keys()
+        return Outcome(0, came, without=tuple(status.names[rank] for rank in without))
+    if status.failure not in (0, LOST):
+        return Outcome(status.failure, came)
+    killed = {int(rank) for rank in _KILLED.findall(notes)} & status.names.keys()
     # Where mpirun ended the job it names who was lost; the others were, because of that.
-    lost = tuple(account.names[rank] for rank in account.named or sorted(killed) or account.lost)
+    lost = tuple(status.names[rank] for rank in status.named or sorted(killed) or status.lost)
     # Where some were done, and wait for one that left without a word, MPI ends them with any code.
-    silent = lost and (not code or account.left)
-    if killed or code < 0 or code > 128 or account.failure or silent:
+    silent = lost and (not code or status.left)
+    if killed or code < 0 or code > 128 or status.failure or silent:
         return Outcome(LOST, came, lost)
     return Outcome(code, came)
