@@ -6,21 +6,21 @@ from types import SimpleNamespace
 
 import pytest
 
-from headrace_mpi.transport.polling import ANSWER_S, STAY_S, Patience
+from headrace_mpi.transport.polling import ANSWER_S, STAY_S, PollingBackoff
 
 
 def test_ranks_poll_for_a_moment() -> None:
-    assert Patience(0).spins(0.0005, moving=False)
-    assert not Patience(0).spins(0.0015, moving=False)
-    assert Patience(10_000).spins(0.0, moving=True)
-    assert not Patience(1).spins(0.01, moving=False)
+    assert PollingBackoff(0).spins(0.0005, moving=False)
+    assert not PollingBackoff(0).spins(0.0015, moving=False)
+    assert PollingBackoff(10_000).spins(0.0, moving=True)
+    assert not PollingBackoff(1).spins(0.01, moving=False)
     for ranks in (0, 2):
-        naps = [Patience(ranks).nap_s(idle) for idle in (0.0, 0.004, 0.5, 5.0)]
+        naps = [PollingBackoff(ranks).nap_s(idle) for idle in (0.0, 0.004, 0.5, 5.0)]
         assert naps == sorted(naps)
         assert naps[0] < naps[1] < naps[3]
     # Who is rung for when its turn comes need not look before; where only MPI tells, it must.
-    assert Patience(2).nap_s(0.0, passed_over=True) > max(naps)
-    assert Patience(2, near=False).nap_s(0.0, passed_over=True) < max(naps)
+    assert PollingBackoff(2).nap_s(0.0, passed_over=True) > max(naps)
+    assert PollingBackoff(2, near=False).nap_s(0.0, passed_over=True) < max(naps)
 
 
 @pytest.fixture
@@ -34,20 +34,20 @@ def free_cores(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.mark.usefixtures("free_cores")
 def test_ranks_poll_as_long_as_answers_took() -> None:
-    patience = Patience(2, alone=True)
-    assert not patience.spins(0.0004, moving=False)
-    patience.came(0.0003)
-    assert patience.spins(0.0004, moving=False)
+    backoff = PollingBackoff(2, alone=True)
+    assert not backoff.spins(0.0004, moving=False)
+    backoff.came(0.0003)
+    assert backoff.spins(0.0004, moving=False)
     # Short waits lie between the long ones.
     for _ in range(4):
-        patience.came(0.00002)
-        assert patience.spins(0.00028, moving=False)
+        backoff.came(0.00002)
+        assert backoff.spins(0.00028, moving=False)
     # Who comes too late to be polled for counts for nothing, and what was long once is forgotten.
     for _ in range(30):
-        patience.came(0.1)
-    assert patience.spins(0.00015, moving=False)
-    assert not patience.spins(0.00025, moving=False)
-    longest = Patience(2, alone=True)
+        backoff.came(0.1)
+    assert backoff.spins(0.00015, moving=False)
+    assert not backoff.spins(0.00025, moving=False)
+    longest = PollingBackoff(2, alone=True)
     longest.came(ANSWER_S)
     assert not longest.spins(2 * ANSWER_S, moving=False)
 
@@ -62,26 +62,26 @@ def test_nothing_is_learned_where_cores_come_back_late(monkeypatch: pytest.Monke
     clock = SimpleNamespace(monotonic=lambda: now)
     monkeypatch.setattr("headrace_mpi.transport.polling.time", clock)
     monkeypatch.setattr("headrace_mpi.transport.polling._yield_core", lambda: pass_by(0.001))
-    patience = Patience(2, alone=True)
-    patience.came(0.0005)
-    patience.spins(0.0, moving=False)
-    assert patience.late == 1
+    backoff = PollingBackoff(2, alone=True)
+    backoff.came(0.0005)
+    backoff.spins(0.0, moving=False)
+    assert backoff.late == 1
     for _ in range(10):
-        patience.came(0.0009)
+        backoff.came(0.0009)
     now += 0.1
-    assert not patience.spins(0.0005, moving=False)
+    assert not backoff.spins(0.0005, moving=False)
     now += 2.0
-    patience.came(0.0009)
-    assert patience.spins(0.0005, moving=False)
+    backoff.came(0.0009)
+    assert backoff.spins(0.0005, moving=False)
 
 
 @pytest.mark.usefixtures("free_cores")
-@pytest.mark.parametrize("patience", [Patience(2), Patience(0, alone=True)])
-def test_only_ranks_with_cores_of_their_own_learn(patience: Patience) -> None:
-    before = [patience.spins(idle, moving=False) for idle in (0.0001, 0.0004, 0.002)]
+@pytest.mark.parametrize("backoff", [PollingBackoff(2), PollingBackoff(0, alone=True)])
+def test_only_ranks_with_cores_of_their_own_learn(backoff: PollingBackoff) -> None:
+    before = [backoff.spins(idle, moving=False) for idle in (0.0001, 0.0004, 0.002)]
     for _ in range(10):
-        patience.came(0.0008)
-    assert [patience.spins(idle, moving=False) for idle in (0.0001, 0.0004, 0.002)] == before
+        backoff.came(0.0008)
+    assert [backoff.spins(idle, moving=False) for idle in (0.0001, 0.0004, 0.002)] == before
 
 
 def test_a_core_that_comes_back_late_is_left_to_others(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -95,14 +95,14 @@ def test_a_core_that_comes_back_late_is_left_to_others(monkeypatch: pytest.Monke
     clock = SimpleNamespace(monotonic=lambda: now)
     monkeypatch.setattr("headrace_mpi.transport.polling.time", clock)
     monkeypatch.setattr("headrace_mpi.transport.polling._yield_core", lambda: pass_by(0.001))
-    patience = Patience(1)
-    patience.spins(0.0, moving=False)
-    assert not patience.spins(STAY_S, moving=False)
+    backoff = PollingBackoff(1)
+    backoff.spins(0.0, moving=False)
+    assert not backoff.spins(STAY_S, moving=False)
     # Each time it is taken again, it is left to them for longer.
     pauses = []
     for _ in range(4):
         start = now
-        while not patience.spins(STAY_S, moving=False):
+        while not backoff.spins(STAY_S, moving=False):
             pass_by(0.0002)
         pauses.append(now - start)
     assert pauses[-1] > 2 * pauses[0]
@@ -121,10 +121,10 @@ def test_quick_answers_are_polled_for_on_a_core_that_would_come_back_late(
     clock = SimpleNamespace(monotonic=lambda: now)
     monkeypatch.setattr("headrace_mpi.transport.polling.time", clock)
     monkeypatch.setattr("headrace_mpi.transport.polling._yield_core", take_turn)
-    patience = Patience(3)
-    assert patience.spins(0.0, moving=False)
+    backoff = PollingBackoff(3)
+    assert backoff.spins(0.0, moving=False)
     assert given_away == 1
     for idle_s in (0.0, STAY_S / 2, 0.9 * STAY_S):
-        assert patience.spins(idle_s, moving=False)
-    assert not patience.spins(STAY_S, moving=False)
+        assert backoff.spins(idle_s, moving=False)
+    assert not backoff.spins(STAY_S, moving=False)
     assert given_away == 1

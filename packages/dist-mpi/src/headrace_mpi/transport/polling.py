@@ -61,7 +61,7 @@ def cores() -> int:
 
 
 @final
-class Patience:
+class PollingBackoff:
     """Decides for the thread that receives whether it polls on.
 
     Attributes:

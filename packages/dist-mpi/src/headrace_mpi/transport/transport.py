@@ -18,7 +18,7 @@ So there is no fixed receiving thread. *The thread that waits drives*:
 Ranks of one host talk through memory that they share (``links``), all others, and what is large
 and finds no room there, by MPI (``channel``).
 
-Polling adapts (``patience``): for a moment after the last sign of life the holder polls without a
+Polling adapts (``polling``): for a moment after the last sign of life the holder polls without a
 pause, giving its core away between polls; then it naps an eighth of the time that it has waited, at
 most ``MAX_NAP_S``, or ``LONG_NAP_S`` where nothing happened for a second. Ranks of the same host
 ring a bell that ends the nap. While a large payload is on its way by MPI it keeps its naps short,
@@ -46,7 +46,7 @@ from headrace_mpi.shared_memory.cores import Elsewhere
 from headrace_mpi.shared_memory.leases import Leases
 from headrace_mpi.transport import wire
 from headrace_mpi.transport.mpi_channel import INLINE_BYTES, Channel
-from headrace_mpi.transport.polling import MIN_NAP_S, Patience, cores
+from headrace_mpi.transport.polling import MIN_NAP_S, PollingBackoff, cores
 from headrace_mpi.transport.small_frames import small_frame, small_message
 from headrace_mpi.transport.thread_pool import Job, Pool
 from headrace_mpi.transport.wire import Frame, Header, Kind
@@ -117,7 +117,7 @@ class Transport:
         # now and then for ranks that are lost.
         self._near = len(self._to) == self.size - 1
         self._ask_mpi_at = 0.0
-        self._patience = Patience(
+        self._backoff = PollingBackoff(
             0 if links is None else links.ranks, near=self._near, alone=not self._crowded
         )
         self._jobs: deque[Job] = deque()
@@ -348,7 +348,7 @@ class Transport:
         while not waiter.woken:
             if self._poll():
                 if since:
-                    self._patience.came(time.monotonic() - since)
+                    self._backoff.came(time.monotonic() - since)
                     since = 0.0
                 if not self._jobs:
                     continue
@@ -371,9 +371,9 @@ class Transport:
                 passed_over = self._asked.passed_over
                 core = self._asked.busy_core
                 if core >= 0:
-                    self._elsewhere.keep_off(core, now, self._patience.late)
-            if passed_over or not self._patience.spins(idle, moving=moving):
-                nap_s = self._patience.nap_s(idle, passed_over=passed_over)
+                    self._elsewhere.keep_off(core, now, self._backoff.late)
+            if passed_over or not self._backoff.spins(idle, moving=moving):
+                nap_s = self._backoff.nap_s(idle, passed_over=passed_over)
                 self._nap(waiter, MIN_NAP_S if moving else nap_s)
         return False
 
@@ -454,7 +454,7 @@ class Transport:
                 rest = LONG_JOB_S
                 if busy:
                     alive = now
-                self._nap(self._bell, MIN_NAP_S if moving else self._patience.nap_s(now - alive))
+                self._nap(self._bell, MIN_NAP_S if moving else self._backoff.nap_s(now - alive))
             else:
                 # A waiting thread receives; be there soon after it stops.
                 alive = time.monotonic()
