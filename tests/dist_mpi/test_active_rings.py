@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator
 import pytest
 
 from headrace_mpi.shared_memory.active_rings import BUSY, QUIET_S, TURN_S, Seats, seats_on
-from headrace_mpi.shared_memory.cores import current_core
+from headrace_mpi.shared_memory.core_affinity import current_core
 from tests.dist_mpi.linked import NEEDS_FUTEXES, Pair
 
 LOOK_S = 1e-5

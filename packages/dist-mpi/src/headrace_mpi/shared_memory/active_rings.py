@@ -13,7 +13,7 @@ import time
 from collections.abc import Sequence
 from typing import final
 
-from headrace_mpi.shared_memory.cores import current_core
+from headrace_mpi.shared_memory.core_affinity import current_core
 from headrace_mpi.shared_memory.links import Links
 
 # For each core but that of the rank that serves: while one computes, another one is answered.

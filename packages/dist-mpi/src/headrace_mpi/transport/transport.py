@@ -42,7 +42,7 @@ from headrace.errors import ClusterError
 from headrace.extend.runtime import Wakeup
 from headrace_mpi.flight.record import FlightRecord
 from headrace_mpi.shared_memory.active_rings import Seats, seats_on
-from headrace_mpi.shared_memory.cores import Elsewhere
+from headrace_mpi.shared_memory.core_affinity import CoreAffinity
 from headrace_mpi.shared_memory.leases import Leases
 from headrace_mpi.transport import wire
 from headrace_mpi.transport.mpi_channel import INLINE_BYTES, Channel
@@ -110,7 +110,7 @@ class Transport:
         self._seats: Seats | None = None
         # To whom this rank sent something last, and from whom it may expect an answer.
         self._asked: Link | None = None
-        self._elsewhere = Elsewhere()
+        self._affinity = CoreAffinity()
         # Ranks of this host for which messages found no room.
         self._behind: set[int] = set()
         # Whether all others are of this host: MPI has to be asked for large payloads only then, and
@@ -371,7 +371,7 @@ class Transport:
                 passed_over = self._asked.passed_over
                 core = self._asked.busy_core
                 if core >= 0:
-                    self._elsewhere.keep_off(core, now, self._backoff.late)
+                    self._affinity.keep_off(core, now, self._backoff.late)
             if passed_over or not self._backoff.spins(idle, moving=moving):
                 nap_s = self._backoff.nap_s(idle, passed_over=passed_over)
                 self._nap(waiter, MIN_NAP_S if moving else nap_s)

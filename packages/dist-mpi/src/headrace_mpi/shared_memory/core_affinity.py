@@ -1,4 +1,4 @@
-"""Which core a thread runs on, and leaving one to a rank that serves many.
+"""Core affinity: which core a thread runs on, and leaving one to a rank that serves many.
 
 A rank that serves works without a pause where many ask it, and each of these waits for it now and
 then. Schedulers know only that all of them want a core always, since they poll, and keep each where
@@ -55,7 +55,7 @@ def leave_core(core: int) -> None:
 
 
 @final
-class Elsewhere:
+class CoreAffinity:
     """Keeps a thread off the core of a rank that it asks again and again."""
 
     def __init__(self) -> None:
