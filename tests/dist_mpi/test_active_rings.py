@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator
 
 import pytest
 
-from headrace_mpi.shared_memory.active_rings import BUSY, QUIET_S, TURN_S, Seats, seats_on
+from headrace_mpi.shared_memory.active_rings import BUSY, QUIET_S, TURN_S, ActiveRings, seats_on
 from headrace_mpi.shared_memory.core_affinity import current_core
 from tests.dist_mpi.linked import NEEDS_FUTEXES, Pair
 
@@ -25,7 +25,7 @@ def pair() -> Iterator[Pair]:
 @NEEDS_FUTEXES
 def test_messages_are_read_and_who_is_passed_over_is_told(pair: Pair) -> None:
     reader, peer = pair.ends
-    seats = Seats(reader, 1)
+    seats = ActiveRings(reader, 1)
     assert seats.receive(8) == ()
     assert not peer.to[0].passed_over
     peer.to[0].send(b"one")
@@ -44,7 +44,7 @@ def test_messages_are_read_and_who_is_passed_over_is_told(pair: Pair) -> None:
 @NEEDS_FUTEXES
 def test_others_are_told_where_a_rank_is_busy_until_it_rests(pair: Pair) -> None:
     reader, peer = pair.ends
-    seats = Seats(reader, 1)
+    seats = ActiveRings(reader, 1)
     for _ in range(BUSY - 1):
         peer.to[0].send(b"one")
         assert len(seats.receive(8)) == 1
@@ -95,7 +95,7 @@ def read(
 ) -> list[tuple[float, set[int]]]:
     """Read for so long, and return whose messages came each time, and when."""
     monkeypatch.setattr("headrace_mpi.shared_memory.active_rings.time", rings)
-    reader = Seats(rings, seats)  # type: ignore[arg-type]
+    reader = ActiveRings(rings, seats)  # type: ignore[arg-type]
     found = []
     while rings.now < 1.0 + seconds:
         came = [index for index, _ in reader.receive(8)]

@@ -32,7 +32,7 @@ def seats_on(cores: int) -> int:
 
 
 @final
-class Seats:
+class ActiveRings:
     """Reads those rings of a rank whose ranks have seats."""
 
     def __init__(self, links: Links, seats: int) -> None:

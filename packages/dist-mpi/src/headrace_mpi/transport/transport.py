@@ -41,7 +41,7 @@ from typing import TYPE_CHECKING, Any, final
 from headrace.errors import ClusterError
 from headrace.extend.runtime import Wakeup
 from headrace_mpi.flight.record import FlightRecord
-from headrace_mpi.shared_memory.active_rings import Seats, seats_on
+from headrace_mpi.shared_memory.active_rings import ActiveRings, seats_on
 from headrace_mpi.shared_memory.core_affinity import CoreAffinity
 from headrace_mpi.shared_memory.leases import Leases
 from headrace_mpi.transport import wire
@@ -107,7 +107,7 @@ class Transport:
         self._leases = Leases(self._to)
         self._crowded = links is not None and links.ranks > cores()
         # Reads messages where this rank serves others with which it shares cores.
-        self._seats: Seats | None = None
+        self._active_rings: ActiveRings | None = None
         # To whom this rank sent something last, and from whom it may expect an answer.
         self._asked: Link | None = None
         self._affinity = CoreAffinity()
@@ -286,7 +286,7 @@ class Transport:
     def serve(self, waiter: Wakeup, timeout_s: float | None = None) -> bool:
         """Wait as ``wait`` does, and run arriving jobs on this thread."""
         if self._crowded and self._links is not None:
-            self._seats = Seats(self._links, seats_on(cores()))
+            self._active_rings = ActiveRings(self._links, seats_on(cores()))
         return self._wait(waiter, timeout_s, serving=True)
 
     def _wait_until(self, condition: Callable[[], bool], timeout_s: float) -> bool:
@@ -387,8 +387,8 @@ class Transport:
         if links.waiting:
             links.bell.stay()
         else:
-            if self._seats is not None:
-                self._seats.rest()
+            if self._active_rings is not None:
+                self._active_rings.rest()
             waiter.sleep_by(links.bell, heard, seconds)
 
     def _follow(self, waiter: Wakeup, deadline: float | None) -> None:
@@ -512,7 +512,11 @@ class Transport:
             raise
 
     def _receive_near(self, links: Links) -> bool:
-        found = links.receive(_BATCH) if self._seats is None else self._seats.receive(_BATCH)
+        found = (
+            links.receive(_BATCH)
+            if self._active_rings is None
+            else self._active_rings.receive(_BATCH)
+        )
         for source, message in found:
             try:
                 frame = small_frame(message) or self._large_frame(source, message)
