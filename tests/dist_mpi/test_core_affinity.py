@@ -48,8 +48,8 @@ def test_what_the_system_refuses_is_no_error(monkeypatch: pytest.MonkeyPatch) ->
 
 def test_who_is_moved_back_tries_again_less_often(monkeypatch: pytest.MonkeyPatch) -> None:
     here, left = 3, []
-    monkeypatch.setattr(cores, "current_core", lambda: here)
-    monkeypatch.setattr(cores, "leave_core", lambda core: left.append((now, core)))
+    monkeypatch.setattr(core_affinity, "current_core", lambda: here)
+    monkeypatch.setattr(core_affinity, "leave_core", lambda core: left.append((now, core)))
     affinity, now = CoreAffinity(), 0.0
     affinity.keep_off(4, now, 0)
     assert not left
@@ -77,8 +77,8 @@ def test_who_is_moved_back_tries_again_less_often(monkeypatch: pytest.MonkeyPatc
 
 def test_nobody_moves_to_cores_that_other_programs_want(monkeypatch: pytest.MonkeyPatch) -> None:
     here, left = 5, []
-    monkeypatch.setattr(cores, "current_core", lambda: here)
-    monkeypatch.setattr(cores, "leave_core", left.append)
+    monkeypatch.setattr(core_affinity, "current_core", lambda: here)
+    monkeypatch.setattr(core_affinity, "leave_core", left.append)
     affinity, now, late = CoreAffinity(), 0.0, 0
     # Late now and then, as when others of the job wake up.
     for _ in range(20):

@@ -15,7 +15,7 @@ from headrace.errors import (
     OutOfRangeError,
     TaskLostError,
 )
-from headrace_mpi.flight.forensics import Forensics
+from headrace_mpi.flight.dump import FlightDump
 from headrace_mpi.flight.record import FRAMES, FlightRecord, lost_frames
 from headrace_mpi.transport.wire import Frame, Kind
 
@@ -121,8 +121,8 @@ def test_which_failures_are_recorded(
     monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
     monkeypatch.setenv("HEADRACE_FLIGHT", folder and str(tmp_path / folder))
     line = Line()
-    forensics = Forensics(line, "/job:worker/task:0", "job")  # type: ignore[arg-type]
-    forensics.failed(error)
+    flight_dump = FlightDump(line, "/job:worker/task:0", "job")  # type: ignore[arg-type]
+    flight_dump.failed(error)
     path = tmp_path / (folder or "headrace-flight") / "job-rank0.jsonl"
     assert path.exists() == written
     if not written:

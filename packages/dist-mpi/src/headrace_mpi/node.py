@@ -38,7 +38,7 @@ from headrace.extend.runtime import (
     tell_loss,
 )
 from headrace_mpi.collectives import groups
-from headrace_mpi.flight.forensics import Forensics
+from headrace_mpi.flight.dump import FlightDump
 from headrace_mpi.jobs import Jobs, Layout
 from headrace_mpi.launcher.status_lines import tell
 from headrace_mpi.membership.deadline import StartDeadline
@@ -140,9 +140,9 @@ class RankNode:
         containers = ContainerSet()
         exchange = Exchange(self.transport)
         self.worker = WorkerService(self.transport, exchange, engine, containers, layout.rank)
-        forensics = Forensics(self.transport, str(task), world.launch.job)
+        flight_dump = FlightDump(self.transport, str(task), world.launch.job)
         self.client = Client(
-            self.transport, exchange, engine, containers, layout, self._machine, forensics
+            self.transport, exchange, engine, containers, layout, self._machine, flight_dump
         )
         self.exchange = exchange
         stalls = StepStalls(self.client, self.client.where(world.rank), STALL_AFTER.read())

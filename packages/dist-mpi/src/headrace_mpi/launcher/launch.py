@@ -121,8 +121,8 @@ def _read(variables: _LauncherVariables, env: Mapping[str, str]) -> Launch:
     if rank >= max(size, 1):
         raise ConfigError(
             f"{variables.launcher} says that this is rank {rank} of {size} processes: expected a "
-            f"rank below the size. Check {variables.rank} and {variables.size[0]}, or unset both to "
-            f"run as a single process."
+            f"rank below the size. Check {variables.rank} and {variables.size[0]}, or unset both "
+            f"to run as a single process."
         )
     job = next((env[name] for name in variables.job if name in env), "")
     return Launch(

@@ -96,7 +96,7 @@ class Losses:
             if first:
                 self._first = error
         if first:
-            self._client.forensics.failed(error)
+            self._client.flight_dump.failed(error)
             self._world.hooks.tell_loss(error)
             self._told()
         self._client.lose(rank, error)

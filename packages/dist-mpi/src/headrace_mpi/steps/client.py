@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, final
 from headrace.errors import listing
 from headrace.extend.devices import DeviceName
 from headrace.extend.runtime import ContainerSet, Engine, Machine
-from headrace_mpi.flight.forensics import Forensics
+from headrace_mpi.flight.dump import FlightDump
 from headrace_mpi.jobs import Layout
 from headrace_mpi.membership.saving import Saving
 from headrace_mpi.steps import remote_errors
@@ -41,7 +41,7 @@ class Client:
         containers: ContainerSet,
         layout: Layout,
         machine: Machine,
-        forensics: Forensics,
+        flight_dump: FlightDump,
     ) -> None:
         """Take the answers of other ranks.
 
@@ -52,10 +52,10 @@ class Client:
             containers: The task's default container.
             layout: Which rank plays which task.
             machine: The devices of all tasks.
-            forensics: Told of steps that fail.
+            flight_dump: Told of steps that fail.
         """
         self.transport = transport
-        self.forensics = forensics
+        self.flight_dump = flight_dump
         self.exchange = exchange
         self.engine = engine
         self.containers = containers

@@ -185,7 +185,7 @@ class ClusterRuntime:
             if self._closed is not None:
                 self._release()
         if call.error is not None:
-            client.forensics.failed(call.error)
+            client.flight_dump.failed(call.error)
             raise call.error
         if self._tracing is not None:
             self._tracing.take_in(call.step, call.traces)

@@ -21,7 +21,7 @@ _MAX_REASON = 500
 
 
 @final
-class Forensics:
+class FlightDump:
     """Writes this rank's flight record, and asks the others to write theirs."""
 
     def __init__(self, transport: Transport, task: str, job: str) -> None:
