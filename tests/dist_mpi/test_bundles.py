@@ -16,7 +16,7 @@ from headrace_mpi.transport import bundles, wire
 from headrace_mpi.transport.bundles import (
     BUNDLED_BYTES,
     MAX_BUNDLE_BYTES,
-    Form,
+    BundleTemplate,
     Value,
     bundle,
     is_bundled,
@@ -125,12 +125,12 @@ def test_only_so_many_lists_are_remembered(monkeypatch: pytest.MonkeyPatch) -> N
 
 @pytest.mark.parametrize("way", [travelled, written])
 def test_a_form_follows_what_the_arrays_of_a_step_look_like(way: Any) -> None:
-    form = Form(range(1, len(ARRAYS) + 1))
+    template = BundleTemplate(range(1, len(ARRAYS) + 1))
     # As in the step before, in other dtypes and shapes, and as in the first step again.
     for step, turn in enumerate([0, 0, 1, 1, 0]):
         arrays = ARRAYS[turn:] + ARRAYS[:turn]
         values = [Value(i + 1, 0, array) for i, array in enumerate(arrays)]
-        made = form.bundle(step, arrays)
+        made = template.bundle(step, arrays)
         assert made is not None
         assert made[:5] == bundle(step, values)[:5]
         assert made.payload.tobytes() == bundle(step, values).payload.tobytes()
@@ -149,18 +149,18 @@ def test_a_form_follows_what_the_arrays_of_a_step_look_like(way: Any) -> None:
     ids=["large", "string", "byte order", "no array", "dead"],
 )
 def test_a_form_takes_nothing_that_cannot_be_all_of_a_bundle(other: Any) -> None:
-    form = Form([3, 4])
+    template = BundleTemplate([3, 4])
     good = [np.zeros(3, np.float32), np.zeros(3, np.float32)]
-    assert form.bundle(1, good) is not None
-    assert form.bundle(2, [good[0], other]) is None
-    assert form.bundle(3, good) is not None
+    assert template.bundle(1, good) is not None
+    assert template.bundle(2, [good[0], other]) is None
+    assert template.bundle(3, good) is not None
 
 
 def test_a_form_takes_no_more_than_a_bundle_holds_back() -> None:
     count = MAX_BUNDLE_BYTES // BUNDLED_BYTES
     part = np.zeros(BUNDLED_BYTES, np.uint8)
-    assert Form(range(count)).bundle(1, [part] * count) is not None
-    assert Form(range(count + 1)).bundle(1, [part] * count + [np.zeros(1)]) is None
+    assert BundleTemplate(range(count)).bundle(1, [part] * count) is not None
+    assert BundleTemplate(range(count + 1)).bundle(1, [part] * count + [np.zeros(1)]) is None
 
 
 def damaged(change: Any) -> Frame:

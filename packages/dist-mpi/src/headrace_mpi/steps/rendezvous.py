@@ -31,7 +31,7 @@ from headrace_mpi.transport.buffers import Buffers
 from headrace_mpi.transport.bundles import (
     BUNDLED_BYTES,
     MAX_BUNDLE_BYTES,
-    Form,
+    BundleTemplate,
     Value,
     bundle,
     is_bundled,
@@ -85,9 +85,11 @@ class Routes:
     bundles: dict[int, int] = field(default_factory=dict)
     fetched: set[int] = field(default_factory=set)
     _spots: dict[Together, tuple[Spot, ...]] = field(default_factory=dict)
-    _whole: dict[Together, tuple[int, dict[int, int], Form] | None] = field(default_factory=dict)
+    _whole: dict[Together, tuple[int, dict[int, int], BundleTemplate] | None] = field(
+        default_factory=dict
+    )
 
-    def whole_bundle(self, given: Together) -> tuple[int, dict[int, int], Form] | None:
+    def whole_bundle(self, given: Together) -> tuple[int, dict[int, int], BundleTemplate] | None:
         """Return where values go that a plan hands over together, if they are a whole bundle.
 
         Returns:
@@ -103,7 +105,7 @@ class Routes:
             ((rank, together),) = ways
             if together and self.bundles[together] == len(routes):
                 counts = {self.outgoing[edge][1]: 1 for edge in given.edges}
-                found = rank, counts, Form(list(counts))
+                found = rank, counts, BundleTemplate(list(counts))
         self._whole[given] = found
         return found
 
@@ -222,8 +224,8 @@ class StepRendezvous:
         edges = given.edges
         whole = None if len(edges) == 1 else self._routes.whole_bundle(given)
         if whole is not None and not self._sent:
-            rank, counts, form = whole
-            frame = form.bundle(self.step, values)
+            rank, counts, template = whole
+            frame = template.bundle(self.step, values)
             if frame is not None:
                 fault_point("transfer")
                 self._sent.update(counts)

@@ -69,7 +69,7 @@ def is_bundled(dtype: np.dtype[Any]) -> bool:
 
 
 @final
-class Parcel:
+class BundlePayload:
     """The payload of a bundle that is to be sent: what is not copied before it is known where to.
 
     Attributes:
@@ -190,12 +190,12 @@ def bundle(step: int, values: Sequence[Value]) -> Frame:
         )
         for edge, iteration, array in values
     )
-    parcel = Parcel(_layout_of(entries), [array for _, _, array in values])
-    return Frame(Kind.BUNDLE, step, first.edge, since, 0, parcel)
+    payload = BundlePayload(_layout_of(entries), [array for _, _, array in values])
+    return Frame(Kind.BUNDLE, step, first.edge, since, 0, payload)
 
 
 @final
-class Form:
+class BundleTemplate:
     """Bundles of the same edges from step to step: what they looked like last is remembered.
 
     Any thread may use it.
@@ -224,7 +224,7 @@ class Form:
             if last is None:
                 return None
             self._last = last
-        return frame_of((_BUNDLE, step, self._edges[0], 0, 0, Parcel(last[1], arrays)))
+        return frame_of((_BUNDLE, step, self._edges[0], 0, 0, BundlePayload(last[1], arrays)))
 
     def _known(
         self, arrays: Sequence[Any]
