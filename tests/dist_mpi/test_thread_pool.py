@@ -5,13 +5,13 @@ from __future__ import annotations
 import threading
 import time
 
-from headrace_mpi.transport.thread_pool import Pool
+from headrace_mpi.transport.thread_pool import ThreadPool
 from tests.waiting import wait_until
 
 
 def test_jobs_that_wait_for_each_other_all_run() -> None:
     errors: list[BaseException] = []
-    pool = Pool("waiting", errors.append)
+    pool = ThreadPool("waiting", errors.append)
     barrier = threading.Barrier(7)
     for _ in range(6):
         pool.run(lambda: barrier.wait(30) and None)
@@ -30,7 +30,7 @@ def threads_of(name: str) -> int:
 
 
 def test_jobs_that_do_not_wait_share_few_threads() -> None:
-    pool = Pool("shared", lambda error: None)
+    pool = ThreadPool("shared", lambda error: None)
     done = threading.Semaphore(0)
     for _ in range(200):
         pool.run(done.release)
@@ -40,7 +40,7 @@ def test_jobs_that_do_not_wait_share_few_threads() -> None:
 
 
 def test_threads_are_used_again() -> None:
-    pool = Pool("test", lambda error: None)
+    pool = ThreadPool("test", lambda error: None)
     names = set()
     for _ in range(20):
         done = threading.Event()
@@ -63,7 +63,7 @@ def test_a_job_that_raises_is_reported_and_its_thread_goes_on() -> None:
         errors.append(error)
         reported.set()
 
-    pool = Pool("test", report)
+    pool = ThreadPool("test", report)
     empty: list[int] = []
     pool.run(lambda: empty[1] and None)
     assert reported.wait(10)

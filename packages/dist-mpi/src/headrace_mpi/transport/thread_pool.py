@@ -21,7 +21,7 @@ PATIENCE_S = 0.25
 
 
 @final
-class Pool:
+class ThreadPool:
     """Runs jobs on threads of its own.
 
     Attributes:
@@ -40,7 +40,7 @@ class Pool:
         self._name = name
         self._on_error = on_error
         self._lock = threading.Lock()
-        self._idle: list[_Place] = []
+        self._idle: list[_Worker] = []
         self._queue: deque[Job] = deque()
         # When a job last ended, or began to wait for a thread where none did.
         self._moved = 0.0
@@ -50,14 +50,14 @@ class Pool:
     def run(self, job: Job) -> None:
         """Run ``job`` on another thread, as soon as one is free; see ``relieve``."""
         with self._lock:
-            place = self._idle.pop() if self._idle else None
-            if place is None and self._alive >= self.size:
+            worker = self._idle.pop() if self._idle else None
+            if worker is None and self._alive >= self.size:
                 if not self._queue:
                     self._moved = time.monotonic()
                 self._queue.append(job)
                 return
-            number = self._count(place)
-        self._start(place, number, job)
+            number = self._count(worker)
+        self._start(worker, number, job)
 
     def relieve(self) -> None:
         """Add a thread if jobs wait for one and none has ended for a while.
@@ -77,16 +77,16 @@ class Pool:
         with contextlib.suppress(RuntimeError):
             self._start(None, number, job)
 
-    def _count(self, place: _Place | None) -> int:
-        if place is None:
+    def _count(self, worker: _Worker | None) -> int:
+        if worker is None:
             self._made += 1
             self._alive += 1
         return self._made
 
-    def _start(self, place: _Place | None, number: int, job: Job) -> None:
-        if place is not None:
-            place.job = job
-            place.bell.release()
+    def _start(self, worker: _Worker | None, number: int, job: Job) -> None:
+        if worker is not None:
+            worker.job = job
+            worker.bell.release()
             return
         name = f"{self._name}-{number}"
         try:
@@ -102,14 +102,14 @@ class Pool:
         return len(self._idle)
 
     def _work(self, job: Job | None) -> None:
-        place = _Place()
+        worker = _Worker()
         while job is not None:
             try:
                 job()
             except BaseException as error:
                 self._on_error(error)
             # Nothing of the job may live on while the thread is idle.
-            job = place.job = None
+            job = worker.job = None
             with self._lock:
                 self._moved = time.monotonic()
                 if self._queue:
@@ -118,18 +118,18 @@ class Pool:
                 if self._alive > self.size:
                     self._alive -= 1
                     return
-                self._idle.append(place)
-            if not place.bell.acquire(timeout=IDLE_S):
+                self._idle.append(worker)
+            if not worker.bell.acquire(timeout=IDLE_S):
                 with self._lock:
-                    if place in self._idle:
-                        self._idle.remove(place)
+                    if worker in self._idle:
+                        self._idle.remove(worker)
                         self._alive -= 1
                         return
-                place.bell.acquire()
-            job = place.job
+                worker.bell.acquire()
+            job = worker.job
 
 
-class _Place:
+class _Worker:
     """Where an idle thread is handed its next job."""
 
     __slots__ = ("bell", "job")

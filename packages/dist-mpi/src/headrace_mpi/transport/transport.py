@@ -48,7 +48,7 @@ from headrace_mpi.transport import wire
 from headrace_mpi.transport.mpi_channel import INLINE_BYTES, Channel
 from headrace_mpi.transport.polling import MIN_NAP_S, PollingBackoff, cores
 from headrace_mpi.transport.small_frames import small_frame, small_message
-from headrace_mpi.transport.thread_pool import Job, Pool
+from headrace_mpi.transport.thread_pool import Job, ThreadPool
 from headrace_mpi.transport.wire import Frame, Header, Kind
 
 if TYPE_CHECKING:
@@ -99,7 +99,7 @@ class Transport:
         self._mpi_error = MPI.Exception
         self._on_fault = on_fault
         self._handlers: dict[Kind, Handler] = {}
-        self._pool = Pool("headrace-step", on_fault, size=1)
+        self._pool = ThreadPool("headrace-step", on_fault, size=1)
         self._forgotten: set[int] = set()
         self._channel = Channel(comm, self._dispatch, self._on_channel_fault, self._forgotten)
         self._links = links
