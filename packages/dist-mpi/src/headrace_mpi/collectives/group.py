@@ -46,7 +46,7 @@ _LATE = (
 )
 
 
-class Wires(Protocol):
+class GroupTransport(Protocol):
     """What a group needs of a transport."""
 
     rank: int
@@ -85,7 +85,7 @@ class Group:
         reduction_buffers: Memory for results that all ranks make together.
     """
 
-    def __init__(self, transport: Wires, members: Sequence[int], timeout_s: float) -> None:
+    def __init__(self, transport: GroupTransport, members: Sequence[int], timeout_s: float) -> None:
         """Make a group, before the transport starts to receive.
 
         Args:
