@@ -187,7 +187,9 @@ def slow(session: nox.Session) -> None:
     """Run the tests that are too slow for the others: many random programs, many kills."""
     install(session, WORKSPACE, *TEST_TOOLS)
     marks = ("-m", "slow and not exhaustive and not gpu")
-    session.run("pytest", *PARALLEL, *marks, *session.posargs, env=ONE_THREAD)
+    # `nox -s executors` runs the samples that are slow.
+    flags = (*marks, "--ignore=tests/conformance")
+    session.run("pytest", *PARALLEL, *flags, *session.posargs, env=ONE_THREAD)
 
 
 @nox.session(default=False)
@@ -258,7 +260,8 @@ def executors(session: nox.Session, executor: str) -> None:
     control_flow = [f"tests/core/ops/test_{name}.py" for name in families]
     env = {**ONE_THREAD, **env}
     samples = ("tests/conformance", *control_flow)
-    session.run("pytest", *samples, *PARALLEL, *MARKS, *session.posargs, env=env)
+    every = ("-m", "not exhaustive and not gpu")
+    session.run("pytest", *samples, *PARALLEL, *every, *session.posargs, env=env)
     session.run("pytest", "tests/train", *PARALLEL, FEW, *MARKS, *session.posargs, env=env)
 
 

@@ -12,6 +12,7 @@ import signal
 import subprocess
 import sys
 import tempfile
+from collections import Counter
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
@@ -132,22 +133,42 @@ def pytest_report_header() -> list[str]:
 def at_most(
     items: list[pytest.Item], limit: int | None
 ) -> tuple[list[pytest.Item], list[pytest.Item]]:
-    """Part tests into ``limit`` cases of each function, spread evenly, and the others."""
+    """Part tests into ``limit`` cases of each function, spread evenly, and the others.
+
+    Cases that are slow count only where all are.
+    """
     if limit is None:
         return items, []
     cases: dict[str, list[pytest.Item]] = {}
     for item in items:
         cases.setdefault(item.nodeid.partition("[")[0], []).append(item)
-    chosen = {
-        id(group[place * len(group) // limit]) for group in cases.values() for place in range(limit)
-    }
+    groups = [
+        [item for item in group if not item.get_closest_marker("slow")] or group
+        for group in cases.values()
+    ]
+    chosen = {id(group[place * len(group) // limit]) for group in groups for place in range(limit)}
     return (
         [item for item in items if id(item) in chosen],
         [item for item in items if id(item) not in chosen],
     )
 
 
+def mark_cases_slow(items: list[pytest.Item]) -> None:
+    """Mark those cases ``slow`` that a test's mark ``one_in`` leaves out."""
+    seen: Counter[str] = Counter()
+    for item in items:
+        marked = item.get_closest_marker("one_in")
+        if marked is None:
+            continue
+        function = item.nodeid.partition("[")[0]
+        if seen[function] % marked.args[0]:
+            item.add_marker(pytest.mark.slow)
+        seen[function] += 1
+
+
+@pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    mark_cases_slow(items)
     size = job_size()
     kept, left_out = [], []
     for item in items:

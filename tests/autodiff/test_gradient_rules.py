@@ -193,6 +193,7 @@ CASES: list[tuple[str, Build, list[Any], tuple[str, ...]]] = [
 RUNS = [(*case[:3], known) for case in CASES for known in case[3]]
 
 
+@pytest.mark.one_in(3)
 @pytest.mark.parametrize(
     ("build", "arrays", "known"),
     [run[1:] for run in RUNS],

@@ -209,7 +209,7 @@ def test_every_source_goes_on_from_every_position(name: str) -> None:
     check_every_position(name, ["shuffle", "parallel_map", "batch", "prefetch"])
 
 
-@settings(max_examples=25, deadline=None, suppress_health_check=list(HealthCheck), derandomize=True)
+@settings(max_examples=12, deadline=None, suppress_health_check=list(HealthCheck), derandomize=True)
 @given(
     st.sampled_from(sorted(SOURCES)),
     st.lists(st.sampled_from(sorted(STEPS)), min_size=2, max_size=4),

@@ -22,6 +22,7 @@ else:
 """
 
 
+@pytest.mark.slow
 @pytest.mark.needs("mpi")
 def test_the_ranks_of_a_job_that_hangs_show_their_lines(mpirun: MpiRun) -> None:
     for timeout_s in (6.0, 30.0):  # A busy machine takes its time to start one.

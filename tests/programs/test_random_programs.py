@@ -94,6 +94,7 @@ def check(seed: int, library: Any = Building, target: str = "", compiled: bool =
             np.testing.assert_allclose(sum(curved), second, rtol=1e-4, atol=1e-4)
 
 
+@pytest.mark.one_in(3)
 @pytest.mark.parametrize("seed", range(QUICK))
 def test_a_random_program_equals_plain_python(seed: int) -> None:
     check(seed, compiled=seed % 10 == 0)

@@ -102,6 +102,7 @@ def test_a_plugin_that_is_not_there_is_a_failure(tmp_path: Path) -> None:
     assert "plugin 'fancy' is not installed: no entry point of the group 'headrace'" in done.stdout
 
 
+@pytest.mark.slow
 def test_the_call_tells_what_it_did_and_what_it_could_not(tmp_path: Path) -> None:
     env = install(tmp_path, SOURCE.read_text())
     program = """

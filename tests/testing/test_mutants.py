@@ -46,12 +46,12 @@ def test_nothing_is_wrong_with_the_plugin(kit_on: Callable[[str], str]) -> None:
     assert kit_on("without a fault") == ""
 
 
-# Every sixth in each run of the tests, all of them with the slow ones.
+# Every twelfth in each run of the tests, all of them with the slow ones.
 CASES = [
     pytest.param(
         mutant,
         id=mutant.name.replace(" ", "-"),
-        marks=[pytest.mark.slow] if number % 6 else [],
+        marks=[pytest.mark.slow] if number % 12 else [],
     )
     for number, mutant in enumerate(MUTANTS)
 ]

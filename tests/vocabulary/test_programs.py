@@ -24,6 +24,7 @@ PROGRAMS = [
 ]
 
 
+@pytest.mark.one_in(3)
 @pytest.mark.parametrize(("program", "expected"), PROGRAMS)
 def test_programs_come_to_what_tensorflow_makes_of_them(program: str, expected: Any) -> None:
     for config in (hr.Config(executor="plain"), hr.Config(compile_after=0)):

@@ -270,6 +270,7 @@ def alike(one, other):
         np.testing.assert_array_equal(a, b)
 
 
+@pytest.mark.one_in(3)
 @pytest.mark.parametrize("wrt", [False, True], ids=["forwards", "gradients"])
 @pytest.mark.parametrize("name", LOOPS)
 def test_loops_yield_the_bits_of_rounds_that_run_one_by_one(name, wrt, by_rounds):

@@ -229,6 +229,7 @@ RUNS = [
 ]
 
 
+@pytest.mark.one_in(2)
 @pytest.mark.parametrize(("name", "wrt"), RUNS)
 def test_loops_yield_what_they_do_asked_by_themselves(name, wrt):
     build, way = LOOPS[name]

@@ -261,6 +261,7 @@ FORWARDS = [pytest.param(name, False, id=f"{name}-forwards") for name in LOOPS]
 GRADIENTS = [pytest.param(n, True, id=f"{n}-gradients") for n in LOOPS if n != "whole numbers"]
 
 
+@pytest.mark.one_in(2)
 @pytest.mark.parametrize(("name", "wrt"), FORWARDS + GRADIENTS)
 def test_loops_within_yield_the_bits_of_rounds_that_run_one_by_one(name, wrt):
     build, whole = LOOPS[name]
@@ -272,6 +273,7 @@ def test_loops_within_yield_the_bits_of_rounds_that_run_one_by_one(name, wrt):
     assert not whole or wrt or set(told) == {MANY}, told
 
 
+@pytest.mark.one_in(2)
 @pytest.mark.parametrize("config", [{"threads": 2}, {"deterministic": True}, {"onednn": False}])
 @pytest.mark.parametrize("name", ["plain", "two of them", "both asked", "in a scan"])
 def test_they_yield_the_same_bits_however_kernels_run(name, config):

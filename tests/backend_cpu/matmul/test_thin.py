@@ -55,6 +55,7 @@ def compare(left, right, transposes, dtype, threads):
     return z.op
 
 
+@pytest.mark.one_in(5)
 @pytest.mark.parametrize("threads", [1, 2, 5])
 @pytest.mark.parametrize("transposes", TRANSPOSED)
 @pytest.mark.parametrize("dtype", ["float32", "float64"])

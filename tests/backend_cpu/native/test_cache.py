@@ -247,6 +247,7 @@ print(bad)
 """
 
 
+@pytest.mark.slow
 def test_sixteen_processes_share_a_folder(tmp_path):
     env = {**os.environ, "HEADRACE_CACHE": str(tmp_path / "c"), "HEADRACE_QUIET": "1"}
     gate = tmp_path / "gate"

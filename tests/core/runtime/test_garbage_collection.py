@@ -80,6 +80,7 @@ def test_what_a_large_plan_makes_is_not_visited_afterwards(monkeypatch: pytest.M
     assert len(gc.get_objects(generation=2)) - old >= len(kept)
 
 
+@pytest.mark.slow
 def test_cycles_of_many_large_plans_are_collected(monkeypatch: pytest.MonkeyPatch) -> None:
     class Node:
         pass

@@ -108,6 +108,7 @@ def end_and_go_on(folder: Path, stop: int, rounds: list[Any], timeout_s: float) 
     assert done.stdout.endswith("equal to the bit\n")
 
 
+@pytest.mark.slow
 def test_a_program_goes_on_after_kill_and_after_sigterm(tmp_path: Path) -> None:
     ends = [(signal.SIGKILL, 8, 0), (signal.SIGTERM, 4, 0), (signal.SIGKILL, 3, 0)]
     end_and_go_on(tmp_path, 20, [ends], timeout_s=50)
