@@ -13,8 +13,8 @@ import pytest
 from headrace.errors import ClusterError
 from headrace_mpi.jobs import Jobs
 from headrace_mpi.launcher import start
-from headrace_mpi.launcher.output import JobStatus
 from headrace_mpi.launcher.options import parse
+from headrace_mpi.launcher.output import JobStatus
 from headrace_mpi.launcher.start import LOST, Outcome
 from headrace_mpi.membership.chief_election import ChiefElection
 from headrace_mpi.membership.fault_tolerance import (
