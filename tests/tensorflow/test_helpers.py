@@ -16,6 +16,7 @@ from headrace_tensorflow.helpers import (
     averages,
     cells,
     conditions,
+    constants,
     context,
     conversions,
     decorators,
@@ -26,6 +27,7 @@ from headrace_tensorflow.helpers import (
     inspection,
     metrics,
     shapes,
+    splits,
     strings,
     structures,
     timeline,
@@ -404,3 +406,45 @@ def test_tensors_used_as_values_are_an_error_by_tensorflows_name() -> None:
     with pytest.raises(errors.OperatorNotAllowedInGraphError, match="has no truth value"):
         bool(hr.placeholder(hr.bool, []))
     assert issubclass(errors.OperatorNotAllowedInGraphError, TypeError)
+
+
+def test_constants_are_filled() -> None:
+    with hr.Session() as session:
+        filled = constants.constant(1.5, shape=[2, 2]), constants.constant([1], hr.int64, [2])
+        assert [x.tolist() for x in session.run(filled)] == [[[1.5, 1.5], [1.5, 1.5]], [1, 1]]
+        turned = constants.constant([1, 2], shape=[2, 1], name="turned")
+        assert turned.op.name == "turned"
+        assert session.run(turned).tolist() == [[1], [2]]
+        assert session.run(constants.constant([1, 2])).tolist() == [1, 2]
+        assert session.run(constants.constant([1, 2], shape=[0])).tolist() == []
+
+
+@pytest.mark.parametrize("shape", [[5], [2], [3, 3], []])
+def test_constants_that_are_not_filled_are_refused(shape: list[int]) -> None:
+    with pytest.raises(TypeError, match=r"a value of shape \[3\] does not fill"):
+        constants.constant([1, 2, 3], shape=shape)
+
+
+def test_constants_of_unknown_sizes_are_refused() -> None:
+    with pytest.raises(ValueError, match="is not fully defined"):
+        constants.constant([1, 2], shape=[None])
+
+
+@pytest.mark.parametrize(
+    ("split", "given", "options", "pieces", "shape"),
+    [
+        (splits.string_split, ["a b", "c"], {}, [b"a", b"b", b"c"], [2, 2]),
+        (splits.string_split, ["a,;b"], {"sep": ",;"}, [b"a", b"b"], [1, 2]),
+        (splits.string_split, ["a,"], {"delimiter": ",", "skip_empty": False}, [b"a", b""], [1, 2]),
+        (splits.string_split, [], {"sep": ""}, [], [0, 0]),
+        (splits.string_split_v2, ["a  b c"], {"maxsplit": 1}, [b"a", b"b c"], [1, 2]),
+        (splits.string_split_v2, ["a--b"], {"sep": "-"}, [b"a", b"", b"b"], [1, 3]),
+    ],
+)
+def test_split_strings_are_sparse(
+    split: Any, given: Any, options: Any, pieces: Any, shape: Any
+) -> None:
+    with hr.Session() as session:
+        found = session.run(split(given, **options))
+    assert found.values.tolist() == pieces
+    assert found.dense_shape.tolist() == shape
