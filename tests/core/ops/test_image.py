@@ -259,6 +259,10 @@ def test_glimpses():
         beyond = run(image.extract_glimpse(x, [4, 4], [[1.0, 1.0]], uniform_noise=uniform))
         np.testing.assert_array_equal(beyond[:, :2, :2], x[:, 5:, 8:])
         assert np.ptp(beyond[:, 2:]) > 1
+    nothing = run(image.extract_glimpse(x, [4, 4], [[1.0, 1.0]], noise="zero"))
+    np.testing.assert_array_equal(nothing, np.pad(x[:, 5:, 8:], [(0, 0), (0, 2), (0, 2), (0, 0)]))
+    normal = run(image.extract_glimpse(x, [90, 90], [[0.0, 0.0]], noise="gaussian"))
+    assert normal.min() < 0 < 70 < normal.max()  # Uniform noise stays between the extremes.
 
 
 def test_images_that_do_not_exist_are_refused_when_it_runs():
@@ -340,6 +344,11 @@ ERRORS = {
         lambda: image.extract_glimpse(BATCH, [2, 2], [[0.0, 0.0]]),
         ShapeError,
         "offsets must have shape",
+    ),
+    "glimpse noise": (
+        lambda: image.extract_glimpse(BATCH[:1], [2, 2], [[0.0, 0.0]], noise="loud"),
+        AttributeValueError,
+        "noise must be one of uniform, gaussian, zero, got 'loud'",
     ),
     "large glimpse": (
         lambda: image.extract_glimpse(BATCH[:1], [1 << 20, 1 << 20], [[0.0, 0.0]]),

@@ -6,13 +6,14 @@ import math
 from typing import Any
 
 from headrace import dtypes
-from headrace.errors import ShapeError
+from headrace.errors import AttributeValueError, ShapeError, shown
 from headrace.graph.convert import convert_to_tensor
 from headrace.graph.scopes import name_scope
 from headrace.graph.spec import as_shape
 from headrace.graph.tensor import Tensor
 from headrace.ops.array import expand_dims, reshape, shape
 from headrace.ops.constant import range as range_of
+from headrace.ops.constant import zeros
 from headrace.ops.conversion import cast
 from headrace.ops.elementwise import greater_equal, less, logical_and, select, square
 from headrace.ops.gather import gather
@@ -24,6 +25,7 @@ from headrace.ops.transcendental import sqrt
 
 # More elements than this in a result are taken for a mistake.
 _MOST_ELEMENTS = 1 << 30
+_NOISES = ("uniform", "gaussian", "zero")
 
 
 def extract_glimpse(
@@ -34,6 +36,7 @@ def extract_glimpse(
     normalized: bool = True,
     uniform_noise: bool = True,
     name: str | None = None,
+    noise: str | None = None,
 ) -> Tensor:
     """Cut a window out of each image, at a place of its own; what is outside is noise.
 
@@ -47,13 +50,18 @@ def extract_glimpse(
         uniform_noise: Whether noise is uniform between the image's extremes; else it is normal,
             with the image's mean and deviation.
         name: The name of the operations.
+        noise: "uniform", "gaussian", or "zero" for zeros; as ``uniform_noise`` says if None.
 
     Returns:
         ``[n, *size, c]``, float32.
 
     Raises:
+        AttributeValueError: if there is no such noise.
         ShapeError: if shapes do not fit.
     """
+    kind = noise if noise is not None else "uniform" if uniform_noise else "gaussian"
+    if kind not in _NOISES:
+        raise AttributeValueError(f"noise must be one of {', '.join(_NOISES)}, got {shown(noise)}")
     with name_scope(name, "extract_glimpse"):
         images = cast(convert_to_tensor(input), dtypes.float32)
         target = convert_to_tensor(size, preferred_dtype=dtypes.int32)
@@ -92,14 +100,16 @@ def extract_glimpse(
         pixels = reshape(images, stack([sizes[0] * sizes[1] * sizes[2], sizes[3]]))
         found = gather(pixels, at)
         inside = logical_and(expand_dims(inside_y, 2), expand_dims(inside_x, 1))
-        noise = _noise(images, shape(found), uniform_noise)
-        return ensure_shape(select(expand_dims(inside, 3), found, noise), known)
+        outside = _noise(images, shape(found), kind)
+        return ensure_shape(select(expand_dims(inside, 3), found, outside), known)
 
 
-def _noise(images: Tensor, sizes: Tensor, uniform: bool) -> Tensor:
-    """Return noise like the values of images, through which no gradients go."""
+def _noise(images: Tensor, sizes: Tensor, kind: str) -> Tensor:
+    """Return noise like the values of images, through which no gradients go, or zeros."""
+    if kind == "zero":
+        return zeros(sizes)
     values = stop_gradient(images)
-    if uniform:
+    if kind == "uniform":
         low, high = reduce_min(values), reduce_max(values)
         return random_uniform(sizes) * (high - low) + low
     mean = reduce_mean(values)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from headrace.errors import DocumentError
+from headrace.errors import DocumentError, ShapeError
 from headrace.extend.translations import TranslationTable
 from headrace_io.tensor_protos import make_ndarray
 from headrace_io.translation.library import hr
@@ -44,11 +44,22 @@ def _concat(node: Any) -> Any:
 @ROWS.add("ConcatOffset")
 def _concat_offset(node: Any) -> Any:
     axis, shapes = node.tensor(0), node.tensors[1:]
-    rank = hr.size(shapes[0])
-    place = hr.one_hot(axis, rank, dtype=hr.int32)
-    sizes = hr.stack([hr.gather(shape, axis) for shape in shapes])
-    starts = hr.unstack(hr.cumsum(sizes, exclusive=True), num=len(shapes))
-    return [place * start for start in starts]
+    for shape in shapes:
+        if not shape.shape.is_compatible_with([None]):
+            raise ShapeError(f"a shape must be a vector, got one of shape {shape.shape}")
+    sizes = hr.stack(shapes)
+    rank = hr.shape(sizes)[1]
+    # 1 at the axis, which may be counted from the end, and 0 elsewhere.
+    joined = hr.cast(hr.equal(hr.range(rank), hr.where(axis < 0, axis + rank, axis)), hr.int32)
+    others = sizes * (1 - joined)
+    checks = [
+        hr.debugging.assert_equal(hr.reduce_sum(joined), 1, message="concat_dim is out of range"),
+        hr.debugging.assert_equal(
+            others, others[:1], message="shapes to join differ elsewhere, too"
+        ),
+    ]
+    with hr.control_dependencies(checks):
+        return hr.unstack(hr.cumsum(sizes, exclusive=True) * joined, num=len(shapes))
 
 
 @ROWS.add("Split")

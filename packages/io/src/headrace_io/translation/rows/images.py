@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from headrace.errors import AttributeValueError
 from headrace.extend.translations import TranslationTable
 from headrace_io.ops.images import encode_jpeg_variable_quality
 from headrace_io.translation.library import hr
@@ -52,10 +53,12 @@ def _encoded(node: Any) -> Any:
 
 @ROWS.add("ExtractGlimpse")
 def _glimpse(node: Any) -> Any:
-    node.attr("noise")
+    noise = node.text("noise", "uniform")
+    if node.attr("uniform_noise", True) and noise != "uniform":
+        raise AttributeValueError(f"uniform_noise is asked for, and noise={noise!r}; give one")
     return hr.image.extract_glimpse(
         *node.tensors,
         centered=bool(node.attr("centered", True)),
         normalized=bool(node.attr("normalized", True)),
-        uniform_noise=bool(node.attr("uniform_noise", True)),
+        noise=noise,
     )

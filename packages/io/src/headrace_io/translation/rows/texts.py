@@ -91,6 +91,29 @@ def _split_v2(node: Any) -> Any:
     return list(call_op("StringSplitV2", *node.tensors, maxsplit=node.attr("maxsplit", -1)))
 
 
+@ROWS.add("UnicodeDecode", outputs="row_splits char_values")
+def _unicode(node: Any) -> Any:
+    return _decoded(node)[:2]
+
+
+@ROWS.add("UnicodeDecodeWithOffsets", outputs="row_splits char_values char_to_byte_starts")
+def _unicode_with_offsets(node: Any) -> Any:
+    return _decoded(node)
+
+
+def _decoded(node: Any) -> list[Any]:
+    """Return where the characters of each string end, their code points, and the bytes of them."""
+    codes, starts = hr.strings.unicode_decode_with_offsets(
+        hr.reshape(node.tensor(0), [-1]),
+        node.text("input_encoding"),
+        node.text("errors", "replace"),
+        node.attr("replacement_char", 65533),
+        bool(node.attr("replace_control_characters", False)),
+    )
+    splits = hr.cast(codes.row_splits, node.attr("Tsplits", hr.int64))
+    return [splits, codes.values, starts.values]
+
+
 @ROWS.add("DecodeCSV")
 def _csv(node: Any) -> Any:
     records, *defaults = node.tensors
