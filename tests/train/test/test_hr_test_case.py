@@ -112,7 +112,7 @@ PASSES: dict[str, T] = {
     ),
     "equal ragged tensors": lambda c: c.assertAllEqual(ragged(), c.evaluate(ragged())),
     "equal rows of strings": lambda c: c.assertAllEqual(
-        hr.ragged.constant([["a"], []]), [[b"a"], []]
+        hr.ragged.constant([["a", "\0"], []]), [[b"a", b"\0"], []]
     ),
     "not equal ragged tensors": lambda c: c.assertNotAllEqual(ragged(), ragged() + 1.0),
     "close rows": lambda c: c.assertAllClose(ragged(), [[1.0, 2.0 + 1e-7], [3.0]]),

@@ -45,7 +45,8 @@ def _rows(value: Any, evaluate: Evaluate) -> Any:
         return value.to_list()
     if isinstance(value, list | tuple):
         return [_rows(item, evaluate) for item in value]
-    return np.asarray(value).tolist()
+    # NumPy makes arrays of strings that lose zero bytes at their ends.
+    return value.tolist() if isinstance(value, np.ndarray | np.generic) else value
 
 
 def _apart(a: Any, b: Any, tolerances: tuple[float, float] | None, path: str) -> str | None:
