@@ -15,12 +15,14 @@ from headrace.errors import GraphError
 from headrace_tensorflow.helpers import (
     averages,
     cells,
+    compat,
     conditions,
     constants,
     context,
     conversions,
     decorators,
     device_lib,
+    dimensions,
     errors,
     functions,
     gradients,
@@ -448,3 +450,25 @@ def test_split_strings_are_sparse(
         found = session.run(split(given, **options))
     assert found.values.tolist() == pieces
     assert found.dense_shape.tolist() == shape
+
+
+def test_shapes_are_made_of_sizes() -> None:
+    assert dimensions.unknown_shape().ndims is None
+    assert dimensions.unknown_shape(2).as_list() == [None, None]
+    assert dimensions.unknown_shape(ndims=1).as_list() == [None]
+    assert dimensions.scalar().as_list() == []
+    assert dimensions.vector(3).as_list() == [3]
+    assert dimensions.matrix(2, None).as_list() == [2, None]
+    shape = hr.TensorShape([2])
+    assert dimensions.as_shape(shape) is shape
+    assert dimensions.as_shape([2, None]).as_list() == [2, None]
+    assert dimensions.as_shape(None).ndims is None
+    size = hr.Dimension(2)
+    assert dimensions.as_dimension(size) is size
+    assert dimensions.as_dimension(3).value == 3
+    with pytest.raises(TypeError, match="unknown_shape takes a rank, got name, too"):
+        dimensions.unknown_shape(name="x")
+
+
+def test_kinds_of_containers_are_pythons() -> None:
+    assert issubclass(dict, compat.collections_abc.Mapping)
