@@ -3,10 +3,10 @@
 import logging as _logging
 from typing import Any as _Any
 
+from headrace.arguments import nesting as _nesting
+from headrace.arguments import whole as _whole
 from headrace.errors import AttributeValueError as _AttributeValueError
 from headrace.errors import shown as _shown
-from headrace.given import nesting as _nesting
-from headrace.given import whole as _whole
 
 DEBUG = _logging.DEBUG
 INFO = _logging.INFO

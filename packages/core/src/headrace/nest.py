@@ -9,11 +9,11 @@ from collections.abc import Sequence as _Sequence
 from itertools import zip_longest as _zip_longest
 from typing import Any as _Any
 
+from headrace.arguments import members as _members
 from headrace.errors import ArgumentTypeError as _ArgumentTypeError
 from headrace.errors import AttributeValueError as _AttributeValueError
 from headrace.errors import GraphError as _GraphError
 from headrace.errors import shown as _shown
-from headrace.given import members as _members
 
 # No program nests its structures so deep, and Python calls only some times as deep.
 _MAX_DEPTH = 100

@@ -4,13 +4,13 @@ from collections.abc import Sequence as _Sequence
 from typing import Any as _Any
 from typing import NamedTuple as _NamedTuple
 
+from headrace.arguments import items as _items
 from headrace.config.state import STATE as _STATE
 from headrace.device_name import kind_called as _kind_called
 from headrace.errors import ArgumentTypeError as _ArgumentTypeError
 from headrace.errors import AttributeValueError as _AttributeValueError
 from headrace.errors import UnimplementedError as _UnimplementedError
 from headrace.errors import shown as _shown
-from headrace.given import items as _items
 from headrace.graph.graph import Graph as _Graph
 
 __all__ = [

@@ -2,8 +2,8 @@
 
 from typing import Any as _Any
 
+from headrace.arguments import mapping as _mapping
 from headrace.config.state import STATE as _STATE
-from headrace.given import mapping as _mapping
 
 __all__ = ["get_experimental_options", "get_jit", "set_experimental_options", "set_jit"]
 

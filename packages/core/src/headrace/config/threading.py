@@ -1,7 +1,7 @@
 """``hr.config.threading``: how many threads sessions use."""
 
+from headrace.arguments import whole as _whole
 from headrace.config.state import STATE as _STATE
-from headrace.given import whole as _whole
 
 __all__ = [
     "get_inter_op_parallelism_threads",

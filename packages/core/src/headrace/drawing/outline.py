@@ -12,8 +12,8 @@ from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 
+from headrace.arguments import text, whole
 from headrace.drawing.text import brief_value
-from headrace.given import text, whole
 from headrace.graph.graph import Graph
 from headrace.graph.operation import Operation
 

@@ -1,6 +1,6 @@
 """Reading arguments that Python values must be: numbers, lists and texts, or our error."""
 
-from headrace.given import (
+from headrace.arguments import (
     items,
     mapping,
     nesting,

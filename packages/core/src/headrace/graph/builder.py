@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from headrace import dtypes
+from headrace.arguments import items, members
 from headrace.dtypes import DType, promote
 from headrace.errors import (
     ArgumentTypeError,
@@ -18,7 +19,6 @@ from headrace.errors import (
     located,
     shown,
 )
-from headrace.given import items, members
 from headrace.graph.attributes import as_text, fits, hint_name
 from headrace.graph.convert import (
     as_tensor,

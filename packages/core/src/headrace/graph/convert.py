@@ -10,10 +10,10 @@ from typing import Any
 import numpy as np
 
 from headrace import dtypes
+from headrace.arguments import members
 from headrace.dimension import UNKNOWN_DIMENSION
 from headrace.dtypes import DType, as_dtype
 from headrace.errors import DTypeError, HeadraceError, ResourceExhaustedError, ShapeError, shown
-from headrace.given import members
 from headrace.graph.conversion_registry import CONVERSIONS, converted, converts
 from headrace.graph.schema import call_op
 from headrace.graph.scopes import get_default_graph, other_graph_of

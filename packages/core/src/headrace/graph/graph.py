@@ -9,9 +9,9 @@ from contextlib import AbstractContextManager, ExitStack
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, NoReturn, Self
 
+from headrace.arguments import items, members
 from headrace.device_name import DeviceName
 from headrace.errors import AttributeValueError, GraphError, GraphFinalizedError, shown
-from headrace.given import items, members
 from headrace.graph.creation_site import UNKNOWN_SITE, Site
 from headrace.graph.elements import GraphElements
 from headrace.graph.fixed_list import NOTHING, FixedList

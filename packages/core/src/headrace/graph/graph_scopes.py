@@ -8,6 +8,7 @@ from contextlib import AbstractContextManager, contextmanager
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Self, TypeAlias
 
+from headrace.arguments import mapping
 from headrace.device_name import DeviceName
 from headrace.errors import (
     ArgumentTypeError,
@@ -17,7 +18,6 @@ from headrace.errors import (
     PlacementError,
     shown,
 )
-from headrace.given import mapping
 from headrace.graph.attributes import as_text
 from headrace.graph.context_blocks import read
 from headrace.graph.operation import Operation

@@ -8,8 +8,8 @@ from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import replace
 from typing import Any
 
+from headrace.arguments import items
 from headrace.errors import GraphError, NestingError, shown
-from headrace.given import items
 from headrace.graph.context_blocks import read
 from headrace.graph.graph import Graph
 from headrace.graph.graph_scopes import DeviceRequest

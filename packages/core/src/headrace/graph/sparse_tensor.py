@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn, final
 
+from headrace.arguments import items
 from headrace.dtypes import DType, int64
 from headrace.errors import DTypeError, GraphError, ShapeError, shown
-from headrace.given import items
 from headrace.graph.convert import convert_to_tensor
 from headrace.graph.default_session import default_session
 from headrace.graph.schema import OPERATORS

@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
+from headrace.arguments import members
 from headrace.errors import GraphError, shown
-from headrace.given import members
 
 
 def flatten(structure: Any, composites: bool = True) -> list[Any]:

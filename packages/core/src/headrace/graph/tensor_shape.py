@@ -8,9 +8,9 @@ from typing import Any, SupportsIndex, overload
 
 import numpy as np
 
+from headrace.arguments import whole
 from headrace.dimension import UNKNOWN_DIMENSION, Dimension, known_dimension
 from headrace.errors import ArgumentTypeError, ShapeError, shown, told
-from headrace.given import whole
 from headrace.graph.rendering import renderer
 from headrace.shapes import MOST_DIMENSIONS, Shape
 

@@ -8,10 +8,10 @@ from typing import Any
 import numpy as np
 
 from headrace import dtypes
+from headrace.arguments import items
 from headrace.dimension import UNKNOWN_DIMENSION, UNKNOWN_IS_NO_INTEGER
 from headrace.dtypes import DType
 from headrace.errors import AttributeValueError, DTypeError, ShapeError, shown
-from headrace.given import items
 from headrace.graph.convert import (
     as_tensor,
     contains_tensor,

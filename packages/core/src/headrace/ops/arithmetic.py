@@ -7,9 +7,9 @@ from typing import Any
 
 import numpy as np
 
+from headrace.arguments import items
 from headrace.dtypes import as_dtype
 from headrace.errors import AttributeValueError, DTypeError, ShapeError, shown
-from headrace.given import items
 from headrace.graph.convert import convert_to_tensor
 from headrace.graph.dispatch import dispatched
 from headrace.graph.indexed_slices import IndexedSlices

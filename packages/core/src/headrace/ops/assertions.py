@@ -9,8 +9,8 @@ from typing import Any
 import ml_dtypes
 import numpy as np
 
+from headrace.arguments import items
 from headrace.errors import MAX_LETTERS, DTypeError, InvalidArgumentError, told
-from headrace.given import items
 from headrace.graph.convert import as_tensor, contains_tensor, convert_to_tensor
 from headrace.graph.operation import Operation
 from headrace.graph.scopes import name_scope

@@ -14,8 +14,8 @@ from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 from headrace import dtypes
+from headrace.arguments import items, real
 from headrace.errors import AttributeValueError, ShapeError, shown
-from headrace.given import items, real
 from headrace.graph.convert import convert_to_tensor
 from headrace.graph.spec import TensorSpec
 from headrace.graph.tensor import Tensor

@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
+from headrace.arguments import items
 from headrace.errors import ArgumentTypeError, ShapeError, shown
-from headrace.given import items
 from headrace.graph.convert import convert_to_tensor
 from headrace.graph.dispatch import dispatched
 from headrace.graph.indexed_slices import IndexedSlices

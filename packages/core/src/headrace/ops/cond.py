@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from headrace import dtypes
+from headrace.arguments import items
 from headrace.errors import (
     ArgumentTypeError,
     DTypeError,
@@ -15,7 +16,6 @@ from headrace.errors import (
     shown,
     told,
 )
-from headrace.given import items
 from headrace.graph.convert import convert_to_tensor
 from headrace.graph.function import Function
 from headrace.graph.indexed_slices import IndexedSlices

@@ -7,8 +7,8 @@ from contextlib import nullcontext
 from typing import Any
 
 from headrace import dtypes
+from headrace.arguments import items
 from headrace.errors import DTypeError, ShapeError
-from headrace.given import items
 from headrace.graph.convert import convert_to_tensor
 from headrace.graph.operation import Operation
 from headrace.graph.scopes import colocate_with, control_dependencies, in_graph_of, name_scope

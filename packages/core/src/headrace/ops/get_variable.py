@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from headrace import dtypes
+from headrace.arguments import items
 from headrace.dtypes import DType, as_dtype
 from headrace.errors import (
     AttributeValueError,
@@ -17,7 +18,6 @@ from headrace.errors import (
     ShapeError,
     shown,
 )
-from headrace.given import items
 from headrace.graph.collections import GraphKeys
 from headrace.graph.convert import as_tensor, convert_to_tensor, natural_dtype
 from headrace.graph.graph_scopes import checked_name

@@ -7,9 +7,9 @@ from typing import Any
 import numpy as np
 
 from headrace import dtypes
+from headrace.arguments import real
 from headrace.dtypes import DType, as_dtype
 from headrace.errors import AttributeValueError, DTypeError, ShapeError, shown, told
-from headrace.given import real
 from headrace.graph.convert import convert_to_tensor
 from headrace.graph.naming import names_result
 from headrace.graph.scopes import name_scope

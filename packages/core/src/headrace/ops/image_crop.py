@@ -6,8 +6,8 @@ import numbers
 from typing import Any
 
 from headrace import dtypes
+from headrace.arguments import real
 from headrace.errors import AttributeValueError, ShapeError, shown, told
-from headrace.given import real
 from headrace.graph.convert import convert_to_tensor
 from headrace.graph.naming import names_result
 from headrace.graph.scopes import name_scope

@@ -6,8 +6,8 @@ import math
 from typing import Any
 
 from headrace import dtypes
+from headrace.arguments import real
 from headrace.errors import AttributeValueError, DTypeError, ShapeError, shown, told
-from headrace.given import real
 from headrace.graph.attributes import as_text
 from headrace.graph.convert import convert_to_tensor
 from headrace.graph.scopes import name_scope

@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 from headrace import dtypes
+from headrace.arguments import real, whole
 from headrace.errors import AttributeValueError, DTypeError, ShapeError, shown
-from headrace.given import real, whole
 from headrace.graph.convert import convert_to_tensor
 from headrace.graph.scopes import control_dependencies, name_scope
 from headrace.graph.tensor import Tensor

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from headrace.arguments import whole
 from headrace.errors import (
     ArgumentTypeError,
     AttributeValueError,
@@ -15,7 +16,6 @@ from headrace.errors import (
     ShapeError,
     shown,
 )
-from headrace.given import whole
 from headrace.graph.convert import as_tensor, contains_tensor, convert_to_tensor
 from headrace.graph.schema import OPERATORS, call_op
 from headrace.graph.scopes import colocate_with

@@ -20,6 +20,7 @@ from typing import Any
 import numpy as np
 
 from headrace import dtypes
+from headrace.arguments import real
 from headrace.dtypes import DType, as_dtype
 from headrace.errors import (
     ArgumentTypeError,
@@ -29,7 +30,6 @@ from headrace.errors import (
     shown,
     told,
 )
-from headrace.given import real
 from headrace.graph.convert import is_python_literal
 from headrace.graph.tensor import Tensor
 from headrace.ops.array import reshape

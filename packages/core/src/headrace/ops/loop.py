@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from headrace import dtypes
+from headrace.arguments import items, nesting
 from headrace.errors import (
     ArgumentTypeError,
     AttributeValueError,
@@ -15,7 +16,6 @@ from headrace.errors import (
     StructureError,
     shown,
 )
-from headrace.given import items, nesting
 from headrace.graph.convert import convert_to_tensor
 from headrace.graph.function import Function, rebuilt
 from headrace.graph.indexed_slices import IndexedSlices

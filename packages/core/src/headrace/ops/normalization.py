@@ -7,8 +7,8 @@ from collections.abc import Sequence
 from typing import Any
 
 from headrace import dtypes
+from headrace.arguments import real, whole
 from headrace.errors import AttributeValueError, DTypeError, ShapeError, shown, told
-from headrace.given import real, whole
 from headrace.graph.convert import as_tensor, convert_to_tensor
 from headrace.graph.naming import names_result
 from headrace.graph.scopes import get_default_graph, name_scope

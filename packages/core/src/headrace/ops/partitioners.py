@@ -10,9 +10,9 @@ import math
 from collections.abc import Callable
 from typing import Any, TypeAlias
 
+from headrace.arguments import real
 from headrace.dtypes import DType
 from headrace.errors import AttributeValueError, ShapeError, told
-from headrace.given import real
 from headrace.graph.tensor_shape import TensorShape
 
 Partitioner: TypeAlias = Callable[..., list[int]]

@@ -8,9 +8,9 @@ import weakref
 from collections.abc import Callable, Sequence
 from typing import Any, final
 
+from headrace.arguments import items
 from headrace.dtypes import DType, as_dtype
 from headrace.errors import AttributeValueError, DTypeError, shown
-from headrace.given import items
 from headrace.graph.scopes import get_default_graph
 from headrace.graph.spec import TensorSpec
 from headrace.ops.declare import Spec, op

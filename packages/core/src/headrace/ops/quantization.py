@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from headrace import dtypes
+from headrace.arguments import real
 from headrace.errors import AttributeValueError, DTypeError, ShapeError, shown
-from headrace.given import real
 from headrace.graph.convert import convert_to_tensor
 from headrace.graph.spec import TensorSpec, like
 from headrace.graph.tensor import Tensor

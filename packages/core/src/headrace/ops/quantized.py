@@ -10,9 +10,9 @@ from collections.abc import Sequence
 from typing import Annotated, Any, NamedTuple, TypeAlias
 
 from headrace import dtypes
+from headrace.arguments import items
 from headrace.dtypes import DType, as_dtype
 from headrace.errors import AttributeValueError, DTypeError, ShapeError, shown
-from headrace.given import items
 from headrace.graph.convert import convert_to_tensor
 from headrace.graph.schema import Kind
 from headrace.graph.spec import TensorSpec

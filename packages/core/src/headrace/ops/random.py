@@ -9,9 +9,9 @@ from __future__ import annotations
 from typing import Any
 
 from headrace import dtypes
+from headrace.arguments import real
 from headrace.dtypes import DType, as_dtype
 from headrace.errors import ArgumentTypeError, AttributeValueError, DTypeError, ShapeError, shown
-from headrace.given import real
 from headrace.graph.convert import convert_to_tensor
 from headrace.graph.naming import names_result
 from headrace.graph.scopes import get_default_graph, name_scope

@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 
 from headrace import dtypes
+from headrace.arguments import items
 from headrace.dtypes import DType
 from headrace.errors import DTypeError, ShapeError, shown
-from headrace.given import items
 from headrace.graph.convert import as_tensor, convert_to_tensor
 from headrace.graph.dispatch import dispatched
 from headrace.graph.scopes import name_scope, pass_over

@@ -6,9 +6,9 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from headrace import dtypes
+from headrace.arguments import items, nesting
 from headrace.errors import AttributeValueError, ShapeError
 from headrace.errors import shown as _shown
-from headrace.given import items, nesting
 from headrace.graph.convert import as_tensor
 from headrace.graph.operation import Operation
 from headrace.graph.schema import call_op

@@ -8,9 +8,9 @@ from contextlib import contextmanager
 from typing import Any, Self
 
 from headrace import dtypes
+from headrace.arguments import whole
 from headrace.dtypes import DType, as_dtype
 from headrace.errors import ArgumentTypeError, AttributeValueError, GraphError, ShapeError, shown
-from headrace.given import whole
 from headrace.graph.convert import convert_to_tensor
 from headrace.graph.graph import Graph
 from headrace.graph.scopes import get_default_graph, name_scope

@@ -15,9 +15,9 @@ from collections.abc import Callable, Sequence
 from contextlib import nullcontext
 from typing import Any, NamedTuple
 
+from headrace.arguments import items
 from headrace.dtypes import DType
 from headrace.errors import ArgumentTypeError, AttributeValueError, DTypeError, shown
-from headrace.given import items
 from headrace.graph.structure import flatten
 from headrace.ops.array import concat, split
 from headrace.ops.clip import clip_by_value

@@ -6,8 +6,8 @@ from collections.abc import Callable, Mapping
 from inspect import Parameter, signature
 from typing import TYPE_CHECKING, Any
 
+from headrace.arguments import mapping
 from headrace.errors import ArgumentTypeError, AttributeValueError, shown
-from headrace.given import mapping
 from headrace.ops import initializers
 
 if TYPE_CHECKING:

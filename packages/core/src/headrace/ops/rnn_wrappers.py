@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Self
 
+from headrace.arguments import mapping
 from headrace.dtypes import as_dtype
 from headrace.errors import AttributeValueError, ShapeError, told
-from headrace.given import mapping
 from headrace.graph.scopes import device
 from headrace.graph.structure import flatten, pack
 from headrace.ops.elementwise import floor

@@ -14,8 +14,8 @@ from typing import Any
 import numpy as np
 
 from headrace import dtypes
+from headrace.arguments import real
 from headrace.errors import AttributeValueError, DTypeError, ShapeError, told
-from headrace.given import real
 from headrace.graph.convert import as_tensor, convert_to_tensor
 from headrace.graph.dispatch import dispatched
 from headrace.graph.scopes import name_scope

@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 
 from headrace import dtypes
+from headrace.arguments import items
 from headrace.errors import AttributeValueError, ShapeError, shown
-from headrace.given import items
 from headrace.graph.convert import convert_to_tensor
 from headrace.graph.tensor import Tensor
 from headrace.ops.array import concat, shape, stack

@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from typing import Any
 
 from headrace import dtypes
+from headrace.arguments import items, whole
 from headrace.errors import ArgumentTypeError, AttributeValueError, DTypeError, ShapeError, shown
-from headrace.given import items, whole
 from headrace.graph.convert import convert_to_tensor
 from headrace.graph.sparse_tensor import SparseTensor, SparseTensorValue
 from headrace.graph.spec import TensorSpec

@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 
 from headrace import dtypes
+from headrace.arguments import items
 from headrace.dtypes import DType, as_dtype
 from headrace.errors import AttributeValueError, DTypeError, ShapeError, shown
-from headrace.given import items
 from headrace.graph.convert import convert_to_tensor
 from headrace.graph.graph_scopes import checked_name
 from headrace.graph.scopes import control_dependencies, name_scope

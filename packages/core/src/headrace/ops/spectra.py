@@ -18,6 +18,7 @@ from typing import Any
 import numpy as np
 
 from headrace import dtypes
+from headrace.arguments import items, whole
 from headrace.dtypes import as_dtype
 from headrace.errors import (
     ArgumentTypeError,
@@ -27,7 +28,6 @@ from headrace.errors import (
     shown,
     told,
 )
-from headrace.given import items, whole
 from headrace.graph.convert import convert_to_tensor
 from headrace.graph.scopes import name_scope
 from headrace.graph.tensor import Tensor

@@ -7,9 +7,9 @@ from collections.abc import Callable, Sequence
 from typing import Any, final
 
 from headrace import dtypes
+from headrace.arguments import whole
 from headrace.dtypes import DType, as_dtype
 from headrace.errors import AttributeValueError, DTypeError, ShapeError, shown, told
-from headrace.given import whole
 from headrace.graph.collections import GraphKeys
 from headrace.graph.convert import convert_to_tensor
 from headrace.graph.operation import Operation

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any, final
 
 from headrace import dtypes
+from headrace.arguments import items
 from headrace.dtypes import DType, as_dtype
 from headrace.errors import (
     AttributeValueError,
@@ -13,7 +14,6 @@ from headrace.errors import (
     ShapeError,
     shown,
 )
-from headrace.given import items
 from headrace.graph.convert import convert_to_tensor
 from headrace.graph.graph import Graph
 from headrace.graph.operation import Operation

@@ -6,9 +6,9 @@ from collections.abc import Sequence
 from typing import Any, Literal
 
 from headrace import dtypes
+from headrace.arguments import items
 from headrace.dtypes import DType
 from headrace.errors import AttributeValueError, DTypeError, ShapeError, shown, told
-from headrace.given import items
 from headrace.graph.convert import as_tensor, convert_to_tensor, natural_dtype
 from headrace.graph.dispatch import dispatched
 from headrace.graph.schema import OPERATORS

@@ -9,9 +9,9 @@ from typing import Any
 import numpy as np
 
 from headrace import dtypes
+from headrace.arguments import items
 from headrace.dtypes import DType
 from headrace.errors import AttributeValueError, DTypeError, ShapeError, shown, told
-from headrace.given import items
 from headrace.graph.convert import convert_to_tensor
 from headrace.graph.dispatch import dispatched
 from headrace.graph.spec import TensorSpec, like

@@ -7,8 +7,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any
 
+from headrace.arguments import items
 from headrace.errors import GraphError
-from headrace.given import items
 from headrace.graph.function import Function, graphs_around
 from headrace.graph.scopes import control_dependencies, current_scope, inside, name_scope
 from headrace.graph.structure import flatten, pack

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any, final
 
+from headrace.arguments import items
 from headrace.dtypes import DType, as_dtype
 from headrace.errors import AttributeValueError, DTypeError, shown
-from headrace.given import items
 from headrace.graph.collections import GraphKeys, usual_collections
 from headrace.graph.default_session import default_session
 from headrace.graph.graph import Graph

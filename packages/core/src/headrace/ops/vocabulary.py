@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 from headrace import dtypes
+from headrace.arguments import whole
 from headrace.dtypes import DType, as_dtype
 from headrace.errors import AttributeValueError, DTypeError, shown, told
-from headrace.given import whole
 from headrace.graph.convert import convert_to_tensor
 from headrace.graph.operation import Operation
 from headrace.graph.scopes import name_scope

@@ -6,8 +6,8 @@ import operator
 from collections.abc import Sequence
 from typing import Any
 
+from headrace.arguments import items
 from headrace.errors import AttributeValueError, ShapeError, shown
-from headrace.given import items
 from headrace.graph.attributes import as_text
 from headrace.graph.spec import TensorSpec
 from headrace.shapes import Dim, Shape

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, final
 
+from headrace.arguments import mapping, real
 from headrace.device_name import DeviceName
 from headrace.errors import ConfigError, PlacementError, shown
-from headrace.given import mapping, real
 from headrace.records import dataclass
 
 

@@ -20,9 +20,9 @@ from collections.abc import Iterable, Mapping
 from fnmatch import fnmatchcase
 from typing import Any
 
+from headrace.arguments import items
 from headrace.device_name import DeviceName
 from headrace.errors import ConfigError, PlacementError, listing, shown
-from headrace.given import items
 from headrace.records import dataclass
 
 _UNITS = {"": 1, **{f"{p}b": 1000**i for i, p in enumerate(("", "k", "m", "g", "t"))}}

@@ -10,9 +10,9 @@ from typing import Any
 import numpy as np
 
 from headrace import dtypes
+from headrace.arguments import whole
 from headrace.dtypes import as_dtype
 from headrace.errors import ArgumentTypeError, AttributeValueError, ShapeError, shown, told
-from headrace.given import whole
 from headrace.graph.convert import constant_of, contains_tensor, quantized_dtype, to_array
 from headrace.graph.scopes import name_scope
 from headrace.graph.spec import MAX_RANK

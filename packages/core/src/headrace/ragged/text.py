@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from typing import Any
 
 from headrace import dtypes
+from headrace.arguments import whole
 from headrace.errors import ArgumentTypeError, AttributeValueError, ShapeError, shown
-from headrace.given import whole
 from headrace.graph.convert import convert_to_tensor
 from headrace.graph.schema import OPERATORS
 from headrace.graph.scopes import name_scope

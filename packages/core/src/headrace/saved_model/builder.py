@@ -9,6 +9,7 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
 
+from headrace.arguments import items as _items
 from headrace.documents.graft import graft
 from headrace.errors import (
     ArgumentTypeError,
@@ -20,7 +21,6 @@ from headrace.errors import (
 )
 from headrace.errors import HeadraceError as _HeadraceError
 from headrace.errors import shown as _shown
-from headrace.given import items as _items
 from headrace.graph.collections import GraphKeys
 from headrace.graph.graph import Graph
 from headrace.graph.operation import Operation

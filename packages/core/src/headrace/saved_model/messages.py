@@ -10,9 +10,9 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, final
 
+from headrace.arguments import items
 from headrace.dtypes import as_dtype
 from headrace.errors import GraphError, shown, told
-from headrace.given import items
 from headrace.shapes import Shape
 
 

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
+from headrace.arguments import members
 from headrace.errors import FetchError, GraphEmptyError, GraphError, shown
-from headrace.given import members
 from headrace.graph.fixed_list import FixedList
 from headrace.graph.graph import Graph
 from headrace.graph.indexed_slices import IndexedSlices

@@ -7,6 +7,7 @@ from collections.abc import Callable, Hashable, Mapping, Sequence
 from contextlib import AbstractContextManager, ExitStack
 from typing import TYPE_CHECKING, Any, NoReturn, Self
 
+from headrace.arguments import items, mapping
 from headrace.errors import (
     ArgumentTypeError,
     ConfigError,
@@ -22,7 +23,6 @@ from headrace.errors import (
     UnimplementedError,
     shown,
 )
-from headrace.given import items, mapping
 from headrace.graph.default_session import use_session
 from headrace.graph.graph import Graph
 from headrace.graph.operation import Operation

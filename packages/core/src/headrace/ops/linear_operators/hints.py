@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any, NamedTuple
 
+from headrace.arguments import items
 from headrace.errors import ArgumentTypeError, AttributeValueError, shown
-from headrace.given import items
 
 
 class Hints(NamedTuple):

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from headrace.arguments import items, text
 from headrace.dimension import Dimension
 from headrace.dtypes import DType, as_dtype
 from headrace.errors import (
@@ -16,7 +17,6 @@ from headrace.errors import (
     UnimplementedError,
     shown,
 )
-from headrace.given import items, text
 from headrace.graph.convert import convert_to_tensor, is_tensor
 from headrace.graph.dispatch import KINDS
 from headrace.graph.operation import Operation

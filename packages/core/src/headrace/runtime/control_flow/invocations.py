@@ -271,7 +271,7 @@ def _is_turn(iteration: int) -> bool:
 
 
 def _placed(counts: Mapping[int, Any], device: Device, given: bool) -> Mapping[int, Any]:
-    """Return counters as arrays of a device; ``given`` says whether those are NumPy's."""
+    """Return counters as arrays of a device; ``arguments`` says whether those are NumPy's."""
     return counts if given else {i: device.from_host(np.asarray(c)) for i, c in counts.items()}
 
 

@@ -1,4 +1,4 @@
-"""Arguments that Python values must be: brought into plain ones, or refused in our words.
+"""Reading arguments that must be Python values, or refusing them with our errors.
 
 What ``int``, ``float``, ``list`` and ``str`` make of what a program passes raises whatever they
 like: ``OverflowError`` for infinities, ``decimal.InvalidOperation``, ``MemoryError`` for ranges
