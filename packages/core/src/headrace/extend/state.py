@@ -1,6 +1,6 @@
 """What outlives steps: containers, the resources in them, who waits for them, random streams."""
 
-from headrace.collected import apart, when_collected
+from headrace.finalizers import apart, when_collected
 from headrace.graph.context_blocks import read as block_value
 from headrace.graph.context_blocks import within as within_block
 from headrace.graph.saveable import Saveable

@@ -8,9 +8,9 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from headrace.collected import when_collected
 from headrace.device_name import DeviceName
 from headrace.errors import CancelledError, NoDeviceError
+from headrace.finalizers import when_collected
 from headrace.graph.function import Function
 from headrace.graph.graph import Graph
 from headrace.placement.device_counts import as_counted

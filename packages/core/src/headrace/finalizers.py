@@ -1,4 +1,4 @@
-"""What is done when something is collected, at whatever place the program happens to be.
+"""Finalizers: what is called when an object is collected, wherever the program is just then.
 
 The collector runs wherever memory is asked for: up to Python 3.11 also inside of
 ``ContextVar.set``, while that copies the values of the thread's context. Whoever sets a context

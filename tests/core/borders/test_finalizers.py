@@ -7,7 +7,7 @@ import gc
 
 import pytest
 
-from headrace.collected import apart, when_collected
+from headrace.finalizers import apart, when_collected
 from tests.children import run_program
 
 _NUMBER: contextvars.ContextVar[int] = contextvars.ContextVar("number", default=0)
@@ -53,7 +53,7 @@ def test_called_before_it_is_collected():
 @pytest.mark.parametrize("at_exit", [False, True])
 def test_at_the_end_of_the_program(at_exit: bool):
     code = (
-        "from headrace.collected import when_collected\n"
+        "from headrace.finalizers import when_collected\n"
         "class Thing: pass\n"
         "thing = Thing()\n"
         f"when_collected(thing, print, 'told', at_exit={at_exit})\n"
