@@ -56,15 +56,15 @@ from headrace.graph.structure import (
 from headrace.graph.tensor import (
     Tensor,
 )
-from headrace.ordering import (
-    CycleError,
-    in_order,
-)
 from headrace.passes.inline_calls import (
     check_repeated,
 )
 from headrace.runtime.garbage_collection import (
     unhindered,
+)
+from headrace.topological_sort import (
+    CycleError,
+    in_order,
 )
 
 __all__ = [

@@ -7,9 +7,9 @@ from operator import attrgetter
 from headrace.graph.graph import Graph, append_operation
 from headrace.graph.operation import Operation
 from headrace.graph.tensor import Tensor
-from headrace.ordering import in_order
 from headrace.passes.simplify.workgraph import Node, Value, WorkGraph
 from headrace.passes.step_graph import StepGraph
+from headrace.topological_sort import in_order
 
 
 def emit(work: WorkGraph) -> StepGraph:

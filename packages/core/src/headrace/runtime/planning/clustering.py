@@ -21,7 +21,7 @@ from enum import Enum
 
 from headrace.device_name import DeviceName
 from headrace.graph.operation import Operation
-from headrace.ordering import in_order
+from headrace.topological_sort import in_order
 
 
 class Role(Enum):

@@ -12,7 +12,6 @@ from headrace.device_name import DeviceName
 from headrace.errors import GraphError
 from headrace.graph.graph import Graph
 from headrace.graph.operation import Operation
-from headrace.ordering import CycleError, in_order
 from headrace.placement.place import Machine
 from headrace.runtime.devices.device import Device
 from headrace.runtime.devices.options import Around, within
@@ -24,6 +23,7 @@ from headrace.runtime.planning.phases import Phases
 from headrace.runtime.planning.plan_builder import Nest, PlanBuilder
 from headrace.runtime.state.session_state import SessionState
 from headrace.runtime.transfers.rendezvous import Edge
+from headrace.topological_sort import CycleError, in_order
 
 
 def devices_in(partitions: Mapping[DeviceName, Graph], machine: Machine) -> set[DeviceName]:

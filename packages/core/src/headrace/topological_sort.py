@@ -1,4 +1,4 @@
-"""Sorting what depends on each other."""
+"""Topological sorting: each item after those that it needs."""
 
 from __future__ import annotations
 

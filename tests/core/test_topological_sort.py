@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from headrace.ordering import CycleError, in_order
+from headrace.topological_sort import CycleError, in_order
 
 
 @pytest.mark.parametrize("key", [None, lambda item: item])
