@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 
 from headrace.errors import ArgumentTypeError, AttributeValueError, DepthError
-from headrace.wording import shown
+from headrace.message_text import shown
 
 # More items than a program lists; an iterable may have no end.
 _MOST = 1 << 20

@@ -15,13 +15,13 @@ import warnings
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from headrace.wording import MAX_LETTERS as MAX_LETTERS
-from headrace.wording import MAX_LINES as MAX_LINES
-from headrace.wording import bounded as _bounded
-from headrace.wording import listing as listing
-from headrace.wording import shorten as shorten
-from headrace.wording import shown as shown
-from headrace.wording import told as told
+from headrace.message_text import MAX_LETTERS as MAX_LETTERS
+from headrace.message_text import MAX_LINES as MAX_LINES
+from headrace.message_text import bounded as _bounded
+from headrace.message_text import listing as listing
+from headrace.message_text import shorten as shorten
+from headrace.message_text import shown as shown
+from headrace.message_text import told as told
 
 if TYPE_CHECKING:
     from headrace.graph.operation import Operation

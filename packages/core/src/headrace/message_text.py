@@ -1,4 +1,4 @@
-"""The words of messages: values of the program in one line, cut, whatever they do when shown."""
+"""The text of messages: values on one line, cut to a length, whatever their ``repr`` does."""
 
 from __future__ import annotations
 
