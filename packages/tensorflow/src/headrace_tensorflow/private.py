@@ -33,6 +33,7 @@ _OURS = {
     "ops.confusion_matrix": "metrics",
     "ops.control_flow_ops": "conditions",
     "ops.control_flow_util": "conditions",
+    "ops.functional_ops": "functionals",
     "ops.gradient_checker_v2": "gradients",
     "ops.linalg.linear_operator_util": "matrices",
     "ops.metrics_impl": "metrics",
