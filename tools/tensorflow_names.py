@@ -55,8 +55,9 @@ def constants(module):
 
 
 def preferred(name, public):
-    """Choose the public name that is nearest to a private one."""
-    public = [path for path in public if not path.startswith(("raw_ops.", "compat."))]
+    """Choose the public name that is nearest to a private one, of those that Headrace may have."""
+    absent = ("raw_ops.", "compat.", "distribute.")
+    public = [path for path in public if not path.startswith(absent)]
     return min(public, key=lambda path: (path != name, path.count("."), path), default=None)
 
 

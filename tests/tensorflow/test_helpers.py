@@ -29,6 +29,7 @@ from headrace_tensorflow.helpers import (
     gradients,
     inspection,
     metrics,
+    ragged,
     shapes,
     splits,
     strings,
@@ -542,3 +543,31 @@ def test_loops_that_do_not_reach_their_limit_are_refused(
 def test_numbers_of_loops_are_scalars() -> None:
     with pytest.raises(ValueError, match="start must be a scalar"):
         functionals.For([0], 10, 1, [0.0], lambda i, x: x)
+
+
+def test_what_is_ragged() -> None:
+    rows = hr.ragged.constant([[1, 2], [3]])
+    with hr.Session() as session:
+        value = session.run(rows)
+        again = ragged.convert_to_tensor_or_ragged_tensor(value, hr.int64)
+        assert session.run(again).to_list() == [[1, 2], [3]]
+    assert ragged.is_ragged(rows)
+    assert ragged.is_ragged(value)
+    assert ragged.is_ragged(again)
+    assert again.dtype == hr.int64
+    assert not ragged.is_ragged([[1, 2], [3]])
+    assert ragged.convert_to_tensor_or_ragged_tensor(rows) is rows
+    dense = ragged.convert_to_tensor_or_ragged_tensor([1], preferred_dtype=hr.int64)
+    assert not ragged.is_ragged(dense)
+    assert dense.dtype == hr.int64
+    with pytest.raises(ValueError, match="has dtype int32, expected float32"):
+        ragged.convert_to_tensor_or_ragged_tensor(rows, hr.float32)
+
+
+def test_segments_of_ragged_tensors_take_their_number() -> None:
+    rows, ids = hr.ragged.constant([[1, 2], [3]]), hr.ragged.constant([[1, 2], [0]])
+    with hr.Session() as session:
+        assert session.run(ragged.segment_sum(rows, ids, 4)).tolist() == [3, 1, 2, 0]
+        assert session.run(ragged.to_tensor(rows, default_value=9)).tolist() == [[1, 2], [3, 9]]
+        padded = ragged.from_tensor([[1, 0], [2, 3]], padding=0)
+        assert session.run(padded).to_list() == [[1], [2, 3]]

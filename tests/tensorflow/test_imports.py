@@ -64,6 +64,12 @@ def test_the_interface_of_version_1_is_the_root(tf: ModuleType) -> None:
         ("ops.variables", "VariableV1", "Variable"),
         ("ops.nn_ops", "conv2d", "nn.conv2d"),
         ("ops.rnn_cell_impl", "LSTMStateTuple", "nn.rnn_cell.LSTMStateTuple"),
+        ("ops.ragged.ragged_concat_ops", "concat", "concat"),
+        ("ops.ragged.ragged_math_ops", "segment_sum", "math.unsorted_segment_sum"),
+        ("ops.ragged.ragged_tensor", "RaggedTensor", "RaggedTensor"),
+        pytest.param(
+            "training.server_lib", "Server", "train.Server", marks=pytest.mark.needs("dist-mpi")
+        ),
         ("util.nest", "flatten", "nest.flatten"),
         ("util.nest", "is_sequence", "nest.is_nested"),
     ],

@@ -37,6 +37,13 @@ _OURS = {
     "ops.gradient_checker_v2": "gradients",
     "ops.linalg.linear_operator_util": "matrices",
     "ops.metrics_impl": "metrics",
+    **{
+        f"ops.ragged.ragged_{name}": "ragged"
+        for name in (
+            *("array_ops", "batch_gather_ops", "concat_ops", "conversion_ops", "gather_ops"),
+            *("math_ops", "squeeze_op", "tensor", "where_op"),
+        )
+    },
     "ops.ragged.ragged_string_ops": "strings",
     "ops.resource_variable_ops": "variables",
     "ops.rnn_cell_impl": "cells",
