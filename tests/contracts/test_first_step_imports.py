@@ -65,7 +65,7 @@ COUNTS = {
         "headrace_cpu.matmul": 13,
         "headrace_cpu.native": 13,
         "headrace_cpu.onednn": 8,
-        "headrace_cpu.program": 20,
+        "headrace_cpu.program": 21,
         "headrace_cpu.native_loops": 3,
     },
     "softmax": {
@@ -83,7 +83,7 @@ COUNTS = {
         "headrace_cpu.matmul": 13,
         "headrace_cpu.native": 13,
         "headrace_cpu.onednn": 8,
-        "headrace_cpu.program": 20,
+        "headrace_cpu.program": 21,
         "headrace_cpu.native_loops": 3,
     },
     "layers": {
@@ -101,7 +101,7 @@ COUNTS = {
         "headrace_cpu.matmul": 13,
         "headrace_cpu.native": 13,
         "headrace_cpu.onednn": 8,
-        "headrace_cpu.program": 20,
+        "headrace_cpu.program": 21,
         "headrace_cpu.native_loops": 3,
     },
 }

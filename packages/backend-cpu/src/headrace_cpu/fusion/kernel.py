@@ -188,26 +188,29 @@ def _native(kernel: FusedKernel, address: int, at: Addresses) -> Bound:
     call = block.launch(address, kernel.threads)
     if kernel.checks:
         native = replace(call.__dict__["native"], report=block.address + 8 * REPORT_WORD)
-        call = functools.partial(_checked, call, block.words, kernel.checks, words)
-        call.__dict__["native"] = native
+        refused = functools.partial(_refuse, block.words, kernel.checks, words)
+        call = functools.partial(_checked, call, block.words, refused)
+        call.__dict__.update(native=native, refused=refused)
     return bound(call, [block], (*kernel.reads, *kernel.writes, *kernel.updates), at)
 
 
-def _checked(
-    call: Callable[[], object],
-    block: Any,
-    checks: Sequence[Check],
-    words: Mapping[Tensor, Sequence[tuple[int, int]]],
-) -> None:
+def _checked(call: Callable[[], object], block: Any, refused: Callable[[], object]) -> None:
     call()
+    if block[REPORT_WORD]:
+        refused()
+
+
+def _refuse(
+    block: Any, checks: Sequence[Check], words: Mapping[Tensor, Sequence[tuple[int, int]]]
+) -> None:
+    """Say what is wrong where a kernel has reported it."""
     failed = int(block[REPORT_WORD])
-    if failed:
-        block[REPORT_WORD] = 0
-        check = checks[failed - 1]
-        given = check.indices
-        if given is None or given not in words:
-            raise check.error(check.message)
-        word, offset = words[given][0]
-        seen = view(int(block[word]) - offset, given.shape.known, given.dtype.numpy, None)
-        wrong = seen[(seen < 0) | (seen >= check.size)]
-        raise check.error(f"index {wrong[0]} is out of range: {check.message}")
+    block[REPORT_WORD] = 0
+    check = checks[failed - 1]
+    given = check.indices
+    if given is None or given not in words:
+        raise check.error(check.message)
+    word, offset = words[given][0]
+    seen = view(int(block[word]) - offset, given.shape.known, given.dtype.numpy, None)
+    wrong = seen[(seen < 0) | (seen >= check.size)]
+    raise check.error(f"index {wrong[0]} is out of range: {check.message}")

@@ -151,7 +151,8 @@ class BoundNativeLoop(Instruction):
         ]
         call = all_of.kept(_runner(refuses, calls, plain))
         if not self.updates:
-            call.__dict__["native"] = tuple(natives)
+            refused = partial(_compute_instead, [w for w in refuses if w is not None], plain)
+            call.__dict__.update(native=tuple(natives), refused=refused)
         return bound(call, blocks, tensors, at)
 
     def _block(self, step: Step, at: Addresses) -> Block:
@@ -228,6 +229,13 @@ def _runner(
         # Most have one native loop, and many take less time than a turn of a loop in Python.
         return partial(call) if block is None else partial(_run_one, block.item, block, call, plain)
     return partial(_run, words, calls, plain)
+
+
+def _compute_instead(blocks: Sequence[Array], plain: Callable[[], object]) -> None:
+    """Let the plain kernel compute it, or say what is wrong, where a native loop has refused."""
+    for block in blocks:
+        block[STATUS] = 0
+    plain()
 
 
 def _run_one(

@@ -85,7 +85,8 @@ def bound(
 
     Args:
         call: Runs it. Where it has a ``native``, a ``NativeCall`` or a tuple of them, that does all
-            that it does.
+            that it does; a ``refused``
+            says what is to be done where one of them has reported something.
         blocks: The blocks of its kernels.
         tensors: All that the instruction names. Those without an address yet get one in each step,
             whether or not a kernel reads them.
@@ -101,7 +102,8 @@ def bound(
             words += [(tensor, block.address + 8 * word, offset) for word, offset in places]
     made = getattr(call, "native", None)
     calls = made if isinstance(made, tuple) else (made,)
-    native = None if made is None else Native(calls, tuple(words))
+    refused = getattr(call, "refused", None)
+    native = None if made is None else Native(calls, tuple(words), refused=refused)
     return Bound(call, {tensor: _all(setters) for tensor, setters in late.items()}, native)
 
 

@@ -9,6 +9,7 @@ from headrace.extend.devices import Region
 from headrace_cpu.fusion.group import match_fused
 from headrace_cpu.matmul.packing import pack_shared
 from headrace_cpu.native.heap import keep_freed_memory
+from headrace_cpu.program.call_sequence import in_sequences
 from headrace_cpu.program.lifetimes import place_buffers
 from headrace_cpu.program.lower import lower
 from headrace_cpu.program.matchers import MATCHERS
@@ -41,7 +42,8 @@ def _compiled(region: Region, *, matched: bool) -> Program:
     items = arranged(matches, settings) if matched else schedule(matches)
     values = Values(region, items)
     places = place_buffers(items, values)
-    return Program(region, items, values, places, lower(region, items, values), settings)
+    lowered = lower(region, in_sequences(items, values, region), values)
+    return Program(region, items, values, places, lowered, settings)
 
 
 def _memory() -> int:

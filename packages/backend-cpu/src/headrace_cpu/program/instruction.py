@@ -89,12 +89,15 @@ class Native:
         inner: The tables behind the calls.
         set_threads: The address of what sets the number of threads that ``NativeCall.own`` asks
             for, 0 where no call does.
+        refused: What is called where a call has reported something, in place of what is left of
+            the calls: it makes up for them, or says what is wrong; None where nothing may report.
     """
 
     calls: tuple[NativeCall, ...]
     words: tuple[tuple[Tensor, int, int], ...] = ()
     set_threads: int = 0
     inner: tuple[Inner, ...] = ()
+    refused: Callable[[], object] | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,6 +126,10 @@ class Addresses(ABC):
     @abstractmethod
     def scratch(self) -> int:
         """Return the address of the instruction's scratch memory."""
+
+    def part(self, instruction: Instruction) -> Addresses:
+        """Return where an instruction has its buffers that this one is made of, among others."""
+        raise NotImplementedError(f"{type(self).__name__} knows no parts")
 
 
 class Instruction(Implementation, ABC):

@@ -14,6 +14,7 @@ from headrace.errors import ResourceExhaustedError
 from headrace.extend.devices import LoopForm, ProgramReport, Region, Rounds, located
 from headrace_cpu.native.compiler import KernelError
 from headrace_cpu.native.threads import Share
+from headrace_cpu.program.call_sequence import CallSequence, PartError
 from headrace_cpu.program.compilation import Compilation
 from headrace_cpu.program.describe import describe
 from headrace_cpu.program.environment import HOST_MEMORY, Memory
@@ -92,7 +93,8 @@ class Program:
 
     def _to_compile(self, settings: CompileSettings) -> Compilation | None:
         """Return what compiles its kernels once it has run often, None where they are there."""
-        return Compilation(self.instructions, settings)
+        sequences = [i for i in self._lowered.calls if isinstance(i, CallSequence)]
+        return Compilation([*self.instructions, *sequences], settings)
 
     @property
     def instructions(self) -> list[Instruction]:
@@ -324,8 +326,10 @@ class Program:
     def _raise(self, error: Exception) -> NoReturn:
         """Raise an error of this step, naming the operation at which the program stopped."""
         named = self._located(error, error.__traceback__)
+        if isinstance(error, PartError):
+            error = error.cause
         if named is error:
-            raise error
+            raise error from error.__cause__
         raise named from error
 
     def _located(self, error: Exception, traceback: TracebackType | None) -> BaseException:
@@ -343,6 +347,8 @@ class Program:
             return located(error, self.region.outputs[0].op, [], self.region.uses)
         if frame is None or item is None:
             return error
+        if isinstance(error, PartError):
+            item, error = error.item, error.cause
         seen = frame.f_locals
         values = [self._value(tensor, seen) for tensor in item.op.inputs]
         return located(error, item.op, values, self.region.uses)
@@ -376,6 +382,10 @@ class ProgramAddresses(Addresses):
     def scratch(self) -> int:
         """Return the address of the instruction's scratch memory."""
         return self.scratch_of(self._instruction)
+
+    def part(self, instruction: Instruction) -> Addresses:
+        """Return where a part of the instruction has its buffers."""
+        return ProgramAddresses(self._program, instruction, self._start)
 
     def scratch_of(self, implementation: Implementation) -> int:
         """Return the address of the scratch memory of the instruction, or of a part of it."""
