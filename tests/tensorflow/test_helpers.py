@@ -29,6 +29,7 @@ from headrace_tensorflow.helpers import (
     gradients,
     inspection,
     metrics,
+    parsing,
     ragged,
     shapes,
     splits,
@@ -571,3 +572,17 @@ def test_segments_of_ragged_tensors_take_their_number() -> None:
         assert session.run(ragged.to_tensor(rows, default_value=9)).tolist() == [[1, 2], [3, 9]]
         padded = ragged.from_tensor([[1, 0], [2, 3]], padding=0)
         assert session.run(padded).to_list() == [[1], [2, 3]]
+
+
+@pytest.mark.needs("io")
+def test_strings_of_bytes_are_cut_and_filled() -> None:
+    text = [b"\x01\x02\x03\x04\x05", b"\x01", b""]
+    with hr.Session() as session:
+        whole = session.run(parsing.decode_raw(["\x01\x02"], hr.uint16))
+        filled = session.run(parsing.decode_raw(text, hr.int16, fixed_length=4))
+        turned = session.run(parsing.decode_raw(text, hr.int16, False, fixed_length=4))
+    assert whole.tolist() == [[0x201]]
+    assert filled.tolist() == [[0x201, 0x403], [1, 0], [0, 0]]
+    assert turned.tolist() == [[0x102, 0x304], [0x100, 0], [0, 0]]
+    with pytest.raises(ValueError, match="fixed_length must be a positive multiple of 2"):
+        parsing.decode_raw(text, hr.int16, fixed_length=3)

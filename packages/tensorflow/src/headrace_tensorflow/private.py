@@ -37,6 +37,7 @@ _OURS = {
     "ops.gradient_checker_v2": "gradients",
     "ops.linalg.linear_operator_util": "matrices",
     "ops.metrics_impl": "metrics",
+    "ops.parsing_ops": "parsing",
     **{
         f"ops.ragged.ragged_{name}": "ragged"
         for name in (

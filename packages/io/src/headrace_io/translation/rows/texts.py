@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from headrace.errors import DocumentError
+from headrace.errors import AttributeValueError, DocumentError
 from headrace.extend.ops import call_op
 from headrace.extend.translations import TranslationTable
 from headrace_io.translation.library import hr
@@ -43,6 +43,20 @@ ROWS.call("DecodeRaw", hr.decode_raw, "out_type little_endian")
 ROWS.call("DecodeCompressed", hr.decode_compressed, "compression_type")
 ROWS.call("DecodeJSONExample", hr.decode_json_example)
 ROWS.call("ShardedFilename", same("ShardedFilename"))
+
+
+@ROWS.add("DecodePaddedRaw")
+def _padded_raw(node: Any) -> Any:
+    strings, kind = node.tensor(0), node.attr("out_type")
+    length = int(node.known(1, "fixed_length"))
+    if length <= 0 or length % kind.itemsize:
+        raise AttributeValueError(
+            f"fixed_length must be a positive multiple of {kind.itemsize}, the bytes of {kind}, "
+            f"got {length}"
+        )
+    filled = hr.strings.substr(hr.strings.join([strings, b"\0" * length]), 0, length)
+    numbers = hr.decode_raw(filled, kind, bool(node.attr("little_endian", True)))
+    return hr.ensure_shape(numbers, strings.shape.concatenate([length // kind.itemsize]))
 
 
 @ROWS.add("StaticRegexFullMatch")
