@@ -187,7 +187,7 @@ class Failing:
 
 def test_a_pause_that_cannot_be_ended_is_no_silent_wait() -> None:
     from headrace.errors import ResourceExhaustedError, TaskLostError
-    from headrace_train.saver.moment import _resumed
+    from headrace_train.saver.snapshot import _resumed
 
     full = [ResourceExhaustedError("no memory") for _ in range(2)]
     once = Failing(full[0])

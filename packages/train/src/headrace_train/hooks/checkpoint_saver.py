@@ -31,7 +31,7 @@ from headrace_train.hooks.timer import SecondOrStepTimer
 from headrace_train.resumption.chief_lock import ChiefLock
 from headrace_train.resumption.graph_file import write_graph_file
 from headrace_train.resumption.run_state import saved_with_run_state
-from headrace_train.saver.moment import KEY, MOST_SECS, ONE_MOMENT, PAUSES, one_moment
+from headrace_train.saver.snapshot import KEY, MOST_SECS, ONE_MOMENT, PAUSES, one_moment
 from headrace_train.steps import global_step_read
 
 _log = logging.getLogger("headrace.train")

@@ -37,9 +37,9 @@ from headrace_train.saver.arguments import check_list, known_checkpoint, number,
 from headrace_train.saver.commit import commit, in_folder
 from headrace_train.saver.graph import Names, Slot, build, check_has, notes_of, slots_of
 from headrace_train.saver.matching import RestoreReport, compare, refusal
-from headrace_train.saver.moment import KEY, MOST_SECS, ONE_MOMENT, one_moment
 from headrace_train.saver.notes import encode_notes
 from headrace_train.saver.retention import Order, Policy, Retention
+from headrace_train.saver.snapshot import KEY, MOST_SECS, ONE_MOMENT, one_moment
 from headrace_train.saver.variables import all_saveables, items_of
 
 _log = logging.getLogger("headrace.train")

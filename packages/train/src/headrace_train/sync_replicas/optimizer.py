@@ -24,7 +24,7 @@ from headrace_train.optimizers.checks import Gradient, checked_gradient, checked
 from headrace_train.queues import FIFOQueue
 from headrace_train.queues.arguments import handle, whole_number
 from headrace_train.runners import QueueRunner
-from headrace_train.saver.moment import PAUSES
+from headrace_train.saver.snapshot import PAUSES
 from headrace_train.sync_replicas.admission import CHIEFS, WORKER
 from headrace_train.sync_replicas.hook import SyncReplicasHook
 from headrace_train.sync_replicas.operations import SyncReplicasCounters, SyncReplicasOperations

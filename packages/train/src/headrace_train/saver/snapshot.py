@@ -1,4 +1,4 @@
-"""Reading variables that belong together while others train: all of them of one moment."""
+"""Snapshots: reading variables as they all are at one moment, while others train."""
 
 from __future__ import annotations
 
