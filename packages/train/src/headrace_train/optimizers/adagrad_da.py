@@ -10,7 +10,7 @@ from headrace import Tensor, Variable
 from headrace_train.optimizers.checks import checked_counter
 from headrace_train.optimizers.elementwise import Elements, ElementwiseOptimizer, Step
 from headrace_train.optimizers.hyperparameters import Hyperparameter, check_bound
-from headrace_train.optimizers.shrinking import shrunk
+from headrace_train.optimizers.proximal import soft_threshold
 
 
 class AdagradDAOptimizer(ElementwiseOptimizer):
@@ -97,7 +97,7 @@ class AdagradDAOptimizer(ElementwiseOptimizer):
         rate = self._hyperparameter("learning_rate", dtype)
         total = old["gradient_accumulator"] + grad
         squares = old["gradient_squared_accumulator"] + hr.square(grad)
-        shrunken = shrunk(self._hyperparameters, total, steps)
+        shrunken = soft_threshold(self._hyperparameters, total, steps)
         l2 = self._hyperparameter("l2_regularization_strength", dtype)
         return Step(
             value=-rate * shrunken / (l2 * rate * steps + hr.sqrt(squares)),

@@ -8,7 +8,7 @@ import headrace as hr
 from headrace import Tensor, Variable
 from headrace_train.optimizers.elementwise import Elements, ElementwiseOptimizer, Step
 from headrace_train.optimizers.hyperparameters import Hyperparameter, check_bound
-from headrace_train.optimizers.shrinking import shrunk
+from headrace_train.optimizers.proximal import soft_threshold
 
 
 class ProximalAdagradOptimizer(ElementwiseOptimizer):
@@ -73,5 +73,5 @@ class ProximalAdagradOptimizer(ElementwiseOptimizer):
         accumulator = old["accumulator"] + hr.square(grad)
         rate = self._hyperparameter("learning_rate", grad.dtype) / hr.sqrt(accumulator)
         l2 = self._hyperparameter("l2_regularization_strength", grad.dtype)
-        moved = shrunk(self._hyperparameters, old.value - grad * rate, rate)
+        moved = soft_threshold(self._hyperparameters, old.value - grad * rate, rate)
         return Step(value=moved / (1.0 + rate * l2), slots={"accumulator": accumulator})

@@ -6,7 +6,7 @@ import headrace as hr
 from headrace import Tensor
 from headrace_train.optimizers.elementwise import Elements, ElementwiseOptimizer, Step
 from headrace_train.optimizers.hyperparameters import Hyperparameter
-from headrace_train.optimizers.shrinking import shrunk
+from headrace_train.optimizers.proximal import soft_threshold
 
 
 class ProximalGradientDescentOptimizer(ElementwiseOptimizer):
@@ -53,5 +53,5 @@ class ProximalGradientDescentOptimizer(ElementwiseOptimizer):
     def _step(self, grad: Tensor, old: Elements) -> Step:
         rate = self._hyperparameter("learning_rate", grad.dtype)
         l2 = self._hyperparameter("l2_regularization_strength", grad.dtype)
-        moved = shrunk(self._hyperparameters, old.value - grad * rate, rate)
+        moved = soft_threshold(self._hyperparameters, old.value - grad * rate, rate)
         return Step(value=hr.divide(moved, 1.0 + l2 * rate))

@@ -1,4 +1,4 @@
-"""What draws weights to zero: the proximal operator of the L1 norm."""
+"""The proximal operator of the L1 norm, which draws weights to zero (soft thresholding)."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from headrace import Tensor
 from headrace_train.optimizers.hyperparameters import Hyperparameters
 
 
-def shrunk(hyperparameters: Hyperparameters, x: Tensor, factor: Any) -> Tensor:
+def soft_threshold(hyperparameters: Hyperparameters, x: Tensor, factor: Any) -> Tensor:
     """Return ``x`` moved towards zero by ``factor * l1_regularization_strength``, not beyond.
 
     Args:
