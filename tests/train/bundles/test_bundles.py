@@ -19,8 +19,8 @@ from headrace.errors import (
     UnimplementedError,
 )
 from headrace_train.bundles.checksums import extend_crc32c, masked
-from headrace_train.bundles.parts import Part
 from headrace_train.bundles.reader import BundleReader
+from headrace_train.bundles.slices import Part
 from headrace_train.bundles.tables import FOOTER_BYTES, TRAILER_BYTES, read_table
 from headrace_train.bundles.varints import read_varint, varint
 from headrace_train.bundles.writer import write_bundle

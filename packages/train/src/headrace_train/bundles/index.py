@@ -17,7 +17,7 @@ from headrace.errors import (
 )
 from headrace_io.dtype_protos import dtype_of
 from headrace_io.protos.pool import enum_values, parsed
-from headrace_train.bundles.parts import Part, check_cover
+from headrace_train.bundles.slices import Part, check_cover
 from headrace_train.bundles.tables import read_table
 
 if TYPE_CHECKING:
