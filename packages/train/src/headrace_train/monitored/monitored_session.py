@@ -24,10 +24,10 @@ from headrace.errors import (
 from headrace.extend.arguments import items
 from headrace.extend.graphs import unfinalize
 from headrace_train.hooks.session_run_hook import OwningHook, SessionRunHook
+from headrace_train.monitored.chief_failover import Successor, SuccessorSessionCreator
 from headrace_train.monitored.coordinated_session import LOST, CoordinatedSession
 from headrace_train.monitored.scaffold import Scaffold
 from headrace_train.monitored.session_creators import ChiefSessionCreator, SessionCreator
-from headrace_train.monitored.succession import Successor, SuccessorSessionCreator
 from headrace_train.resumption.termination import Termination
 
 _log = logging.getLogger("headrace.train")

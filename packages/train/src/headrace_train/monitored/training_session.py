@@ -14,6 +14,7 @@ from headrace_train.hooks.checkpoint_saver import CheckpointSaverHook
 from headrace_train.hooks.session_run_hook import SessionRunHook
 from headrace_train.hooks.step_counter import StepCounterHook
 from headrace_train.hooks.summary_saver import SummarySaverHook
+from headrace_train.monitored.chief_failover import SuccessorSessionCreator, may_become_chief
 from headrace_train.monitored.monitored_session import MonitoredSession
 from headrace_train.monitored.scaffold import Scaffold
 from headrace_train.monitored.session_creators import (
@@ -21,7 +22,6 @@ from headrace_train.monitored.session_creators import (
     SessionCreator,
     WorkerSessionCreator,
 )
-from headrace_train.monitored.succession import SuccessorSessionCreator, may_become_chief
 from headrace_train.resumption.chief_lock import await_free
 
 _log = logging.getLogger("headrace.train")
