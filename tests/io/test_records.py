@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 
 import headrace as hr
 from headrace import errors
-from headrace_io.fixed import read_fixed
+from headrace_io.fixed_length_records import read_fixed
 from headrace_io.lines import read_lines
 from headrace_io.records import checksum, read_records
 from headrace_io.records.checksum import crc32c, masked

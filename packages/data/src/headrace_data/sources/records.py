@@ -18,7 +18,7 @@ from headrace_data.dataset import Dataset
 from headrace_data.runtime.passes import Pass
 from headrace_data.runtime.stream import DatasetValue, Element, State, Stream, stream
 from headrace_io.csv_records import read_csv_records
-from headrace_io.fixed import read_fixed
+from headrace_io.fixed_length_records import read_fixed
 from headrace_io.lines import read_lines
 from headrace_io.records import read_records
 

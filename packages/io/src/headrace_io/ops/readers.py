@@ -5,7 +5,7 @@ from __future__ import annotations
 import headrace as hr
 from headrace.errors import AttributeValueError, ShapeError, told
 from headrace.extend import Index, Resource, Shape, Spec, String, TensorSpec, op, require
-from headrace_io.fixed import check_lengths
+from headrace_io.fixed_length_records import check_lengths
 from headrace_io.ops.files import STRING, STRINGS, one
 from headrace_io.streams import check_compression
 

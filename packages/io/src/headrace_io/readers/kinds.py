@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from typing import final
 
 from headrace.extend.kernels import StringRows
-from headrace_io.fixed import read_fixed_runs
+from headrace_io.fixed_length_records import read_fixed_runs
 from headrace_io.lines import read_runs_of_lines
 from headrace_io.readers.reader import Reader, Record
 from headrace_io.readers.run import Run, numbered

@@ -1,4 +1,4 @@
-"""Records of one length in files, between a header and a footer."""
+"""Fixed-length records in files, between a header and a footer."""
 
 from __future__ import annotations
 
