@@ -14,7 +14,7 @@ from headrace import errors
 from headrace.extend.kernels import StringRows, rows_of
 from headrace.extend.passes import extract
 from headrace_io.records.reading import read_runs
-from headrace_io.unlooked import spare_unlooked
+from headrace_io.unused_outputs import spare_unlooked
 
 pytestmark = pytest.mark.needs("backend-cpu", "train")
 

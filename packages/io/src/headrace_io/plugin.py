@@ -55,7 +55,7 @@ def _spare_unlooked(step: StepGraph, context: PassContext) -> StepGraph:
     if _OPS not in sys.modules:
         return step
     # lazy: most programs read no records
-    from headrace_io.unlooked import spare_unlooked
+    from headrace_io.unused_outputs import spare_unlooked
 
     return spare_unlooked(step, context)
 

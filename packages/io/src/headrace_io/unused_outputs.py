@@ -1,4 +1,4 @@
-"""A pass that spares what nobody looks at: keys of records, and strings that are taken apart again.
+"""The pass that drops unused outputs: keys of records, and strings that are parsed again at once.
 
 Records go from a reader to a parser, and their values to ``decode_raw``, as rows of bytes where all
 that read them take these. A string of Python's for each would only be made to be joined again.
