@@ -26,7 +26,7 @@ from headrace_serve.models.description import metadata_of, status_of
 from headrace_serve.models.model import Model, Version
 from headrace_serve.models.signature import Arrays
 from headrace_serve.models.sources import Models, Sources
-from headrace_serve.requests import answers
+from headrace_serve.requests import responses
 from headrace_serve.requests.question import Question, read_question
 
 _LOG = logging.getLogger("headrace.serve")
@@ -148,11 +148,11 @@ class Application:
             raise
         except RequestError as error:
             status, kind = error.status, _JSON
-            body, headers = answers.write({"error": error.message}), error.headers
+            body, headers = responses.write({"error": error.message}), error.headers
         except Exception as error:
             _LOG.exception("a request failed inside of the server")
             status, kind = INTERNAL, _JSON
-            body = answers.write(
+            body = responses.write(
                 {"error": f"inside of the server: {type(error).__name__}: {error}"}
             )
         finally:
@@ -199,7 +199,7 @@ class Application:
                 if found["metadata"]
                 else status_of(model, number)
             )
-            return 200, _JSON, answers.write(told)
+            return 200, _JSON, responses.write(told)
         body = await read_body(dict(scope["headers"]), receive, self.limits)
         return 200, _JSON, await self._ask(model.version(number), asked, body)
 
@@ -219,7 +219,7 @@ class Application:
             if self.draining or lacking:
                 why = "it is being stopped" if self.draining else f"no version of {lacking} answers"
                 raise RequestError(UNAVAILABLE, f"the server is not ready: {why}")
-        return 200, _JSON, answers.write({"status": "ok"})
+        return 200, _JSON, responses.write({"status": "ok"})
 
     def _model(self, name: str) -> Model:
         model = self.models.get(name)

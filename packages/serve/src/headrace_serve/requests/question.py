@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from headrace_serve.errors import refuse
 from headrace_serve.models.model import Version
 from headrace_serve.models.signature import CLASSIFY, REGRESS, Array, Arrays
-from headrace_serve.requests import answers
+from headrace_serve.requests import responses
 from headrace_serve.requests.body import read_object, signature_name
 from headrace_serve.requests.examples import example_inputs
 from headrace_serve.requests.predict import predict_inputs
@@ -39,12 +39,12 @@ class Question:
         """
         rows = len(next(iter(self.inputs.values()))) if self.by_rows and self.inputs else 0
         if self.method == "classify":
-            return answers.write(answers.of_classes(outputs, rows))
+            return responses.write(responses.of_classes(outputs, rows))
         if self.method == "regress":
-            return answers.write(answers.of_regression(outputs, rows))
+            return responses.write(responses.of_regression(outputs, rows))
         if self.by_rows:
-            return answers.write(answers.by_rows(outputs, rows))
-        return answers.write(answers.by_columns(outputs))
+            return responses.write(responses.by_rows(outputs, rows))
+        return responses.write(responses.by_columns(outputs))
 
 
 def read_question(version: Version, method: str, body: bytes) -> Question:
