@@ -1,4 +1,4 @@
-"""Whatever JSON comes is either a question or refused with one message: nothing else happens."""
+"""Whatever JSON comes is either a valid request or refused with one message: nothing else happens."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from headrace_serve import CLASSIFY, Batching, LoadedModel
 from headrace_serve.counters import Counters
 from headrace_serve.errors import RequestError
 from headrace_serve.models.model import Version
-from headrace_serve.requests.question import read_question
+from headrace_serve.requests.parsed_request import parse_request
 from tests.serve.serving import function, info
 
 DTYPES = ("float16", "bfloat16", "float32", "float64", "int8", "uint64", "bool", "string")
@@ -61,13 +61,13 @@ def request(rng: random.Random) -> Any:
 def outcome(method: str, asked: Any) -> str:
     """Return what became of a request: that it was read, or its status."""
     try:
-        question = read_question(VERSION, method, json.dumps(asked).encode())
+        request = parse_request(VERSION, method, json.dumps(asked).encode())
     except RequestError as error:
         refused = error
     else:
-        signature = SIGNATURES[question.signature_name]
-        assert question.inputs.keys() == signature.inputs.keys()
-        for name, array in question.inputs.items():
+        signature = SIGNATURES[request.signature_name]
+        assert request.inputs.keys() == signature.inputs.keys()
+        for name, array in request.inputs.items():
             assert signature.inputs[name].fits(array.shape)
             assert array.dtype == signature.inputs[name].dtype.numpy
         return "read"

@@ -27,7 +27,7 @@ from headrace_serve.models.model import Model, Version
 from headrace_serve.models.signature import Arrays
 from headrace_serve.models.sources import Models, Sources
 from headrace_serve.requests import responses
-from headrace_serve.requests.question import Question, read_question
+from headrace_serve.requests.parsed_request import ParsedRequest, parse_request
 
 _LOG = logging.getLogger("headrace.serve")
 
@@ -233,16 +233,16 @@ class Application:
     async def _ask(self, version: Version, method: str, body: bytes) -> bytes:
         """Return the answer of a version of a model."""
         with version.in_use():
-            question = await _maybe_aside(len(body), lambda: read_question(version, method, body))
-            outputs = await self._outputs(version, question)
+            request = await _maybe_aside(len(body), lambda: parse_request(version, method, body))
+            outputs = await self._outputs(version, request)
         size = _BYTES_OF_A_NUMBER * sum(array.size for array in outputs.values())
-        return await _maybe_aside(size, lambda: question.answer(outputs))
+        return await _maybe_aside(size, lambda: request.respond(outputs))
 
-    async def _outputs(self, version: Version, question: Question) -> Arrays:
-        name = question.signature_name
+    async def _outputs(self, version: Version, request: ParsedRequest) -> Arrays:
+        name = request.signature_name
         try:
             async with asyncio.timeout(self.limits.timeout):
-                return await version.batcher(name).run(question.inputs)
+                return await version.batcher(name).run(request.inputs)
         except Exception as error:
             if type(error) is TimeoutError:
                 why = f"the model has not answered within {self.limits.timeout:g} s"

@@ -1,4 +1,4 @@
-"""Questions: requests that are read, and know the form of their answer."""
+"""Parsed requests, which know the form of their response."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ _METHOD_NAMES = {"classify": CLASSIFY, "regress": REGRESS}
 
 
 @dataclass(frozen=True, slots=True)
-class Question:
-    """A request that is read.
+class ParsedRequest:
+    """A request after parsing.
 
     Attributes:
         method: ``predict``, ``classify`` or ``regress``.
@@ -31,7 +31,7 @@ class Question:
     inputs: dict[str, Array]
     by_rows: bool
 
-    def answer(self, outputs: Arrays) -> bytes:
+    def respond(self, outputs: Arrays) -> bytes:
         """Return what is sent back.
 
         Raises:
@@ -47,8 +47,8 @@ class Question:
         return responses.write(responses.by_columns(outputs))
 
 
-def read_question(version: Version, method: str, body: bytes) -> Question:
-    """Read a request.
+def parse_request(version: Version, method: str, body: bytes) -> ParsedRequest:
+    """Parse a request.
 
     Args:
         version: Which is asked.
@@ -64,7 +64,7 @@ def read_question(version: Version, method: str, body: bytes) -> Question:
     expected = _METHOD_NAMES.get(method)
     if expected is None:
         inputs, by_rows = predict_inputs(request, signature)
-        return Question(method, name, inputs, by_rows)
+        return ParsedRequest(method, name, inputs, by_rows)
     if signature.method_name != expected:
         others = [n for n, s in version.signatures.items() if s.method_name == expected]
         known = ", ".join(map(repr, sorted(others))) or "no signature"
@@ -72,4 +72,4 @@ def read_question(version: Version, method: str, body: bytes) -> Question:
             f"the signature {name!r} is for {signature.method_name!r}, and :{method} asks one for "
             f"{expected!r}: {known}"
         )
-    return Question(method, name, example_inputs(request, signature), by_rows=True)
+    return ParsedRequest(method, name, example_inputs(request, signature), by_rows=True)
