@@ -10,7 +10,7 @@ from typing import Any
 
 import headrace as hr
 from headrace.extend.plugins import host, use_host
-from headrace_testing.plugin_checks.pretended import count_of, host_with_stand_in
+from headrace_testing.plugin_checks.fake_devices import count_of, host_with_stand_in
 from headrace_testing.sessions import use_target
 
 EXECUTORS = {

@@ -19,12 +19,12 @@ from headrace_testing.plugin_checks.devices import (
     check_sessions,
     check_transfers,
 )
+from headrace_testing.plugin_checks.fake_devices import count_of, host_with_stand_in
 from headrace_testing.plugin_checks.generate import generated_rows
 from headrace_testing.plugin_checks.gradient_rules import check_gradient_rule
 from headrace_testing.plugin_checks.kernels import check_alone
 from headrace_testing.plugin_checks.offers import Offers
 from headrace_testing.plugin_checks.presence import check_registered, require_loaded
-from headrace_testing.plugin_checks.pretended import count_of, host_with_stand_in
 from headrace_testing.plugin_checks.rewrites import check_on_samples, check_shown
 from headrace_testing.plugin_checks.runs import check_executors, check_steps
 from headrace_testing.plugin_checks.scenarios import Scenario, check_scenario

@@ -1,4 +1,4 @@
-"""Devices that stand in for hardware that is not there, as strict about what kernels may do."""
+"""Fake devices: stand-ins for hardware that is absent, as strict about what kernels may do."""
 
 from __future__ import annotations
 
