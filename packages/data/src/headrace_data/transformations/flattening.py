@@ -14,7 +14,7 @@ from headrace_data.runtime.calls import CountedCalls
 from headrace_data.runtime.passes import Counter, Pass
 from headrace_data.runtime.stream import DatasetValue, Element, OneSource, State, Stream, stream
 from headrace_data.structure import Described
-from headrace_data.transformations.prefetching import Ahead
+from headrace_data.transformations.prefetching import Prefetcher
 
 # Stands in the place of a data set that could not be made.
 _FAILED = "failed"
@@ -231,7 +231,7 @@ class InterleaveStream(Nested):
         self._changed = threading.Condition() if calls and (sloppy or run.any_order) else None
         self._outer: Any = self.source
         if self._changed is not None:
-            self._outer = Ahead(self.source, self._cycle, run, self._changed)
+            self._outer = Prefetcher(self.source, self._cycle, run, self._changed)
         self._places: list[Any] = [None] * self._cycle
         self._at = 0
         self._taken = 0
@@ -246,7 +246,7 @@ class InterleaveStream(Nested):
     def _ahead(self, inner: Inner) -> Inner:
         if self._limit is not None:
             limited = Limited(inner.stream, self._limit)
-            inner.stream = Ahead(limited, _AHEAD, self.run, self._changed)
+            inner.stream = Prefetcher(limited, _AHEAD, self.run, self._changed)
         return inner
 
     def next(self) -> Element | None:
@@ -355,7 +355,7 @@ class InterleaveStream(Nested):
             outer = [[], self._ended, outer]
         elif self._changed is None and any(ahead):
             # What was taken ahead of elements comes first.
-            self._outer = Ahead(self.source, self._cycle, self.run)
+            self._outer = Prefetcher(self.source, self._cycle, self.run)
         self._outer.restore(outer)
         for i, saved in enumerate(places):
             if saved == _FAILED:

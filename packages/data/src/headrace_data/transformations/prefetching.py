@@ -41,7 +41,7 @@ def _check_size(size: int | None) -> None:
         )
 
 
-class Ahead:
+class Prefetcher:
     """Elements of a stream that a thread takes ahead.
 
     The thread begins when the first element is asked for. It takes nothing while the position is
@@ -174,7 +174,7 @@ class PrefetchStream(OneSource):
         size = value.scalar(0)
         self._ahead: Any = self.source
         if size:
-            self._ahead = Ahead(self.source, AUTOMATIC if size < 0 else size, run)
+            self._ahead = Prefetcher(self.source, AUTOMATIC if size < 0 else size, run)
 
     @classmethod
     def check(cls, value: DatasetValue) -> None:
