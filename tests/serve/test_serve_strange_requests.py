@@ -1,4 +1,4 @@
-"""Whatever JSON comes is either a valid request or refused with one message: nothing else happens."""
+"""Whatever JSON comes is either a valid request or refused with one message: nothing else."""
 
 from __future__ import annotations
 
