@@ -2,44 +2,35 @@
 
 from __future__ import annotations
 
-import time
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
 import headrace as hr
 from benchmarks.null_step.kinds import KINDS, ROWS_TAKEN
-from benchmarks.server_jobs.timing import LIMIT_S, Job, measure, watch
+from benchmarks.server_jobs import headrace_cluster
+from benchmarks.server_jobs.timing import Job
 
 
 def play(job: Job) -> None:
     """Play the part of this rank."""
-    with hr.dist.Cluster(ps=job.servers) as cluster:
-        if cluster.job_name == "ps":
-            watching = watch(job._replace(index=cluster.task_index - job.servers))
-            cluster.serve()
-            watching.join(LIMIT_S)
-            return
-        job = job._replace(index=cluster.task_index)
-        kind = KINDS[job.kind]
-        ids = hr.placeholder(hr.int64, [ROWS_TAKEN]) if kind.sparse else None
-        updates = [_update(server, cluster.task_index, ids, job) for server in range(job.servers)]
-        rng = np.random.default_rng(job.index)
-        with hr.Session(cluster.target) as session:
-            if cluster.is_chief:
-                session.run(hr.global_variables_initializer())
-            missing = hr.report_uninitialized_variables()
-            while session.run(missing).size:
-                time.sleep(0.01)
-            call = session.make_callable(hr.group(*updates), [] if ids is None else [ids])
+    headrace_cluster.play(job, _build)
 
-            def step() -> None:
-                if ids is None:
-                    call()
-                else:
-                    call(rng.integers(0, kind.shape[0], ROWS_TAKEN))
 
-            measure(step, job)
+def _build(job: Job) -> Callable[[hr.Session], Callable[[], object]]:
+    kind = KINDS[job.kind]
+    ids = hr.placeholder(hr.int64, [ROWS_TAKEN]) if kind.sparse else None
+    updates = [_update(server, job.index, ids, job) for server in range(job.servers)]
+    rng = np.random.default_rng(job.index)
+
+    def make_step(session: hr.Session) -> Callable[[], object]:
+        call = session.make_callable(hr.group(*updates), [] if ids is None else [ids])
+        if ids is None:
+            return lambda: call()
+        return lambda: call(rng.integers(0, kind.shape[0], ROWS_TAKEN))
+
+    return make_step
 
 
 def _update(server: int, worker: int, ids: Any, job: Job) -> Any:
