@@ -36,7 +36,7 @@ def cache(dataset: Described, filename: Any) -> Described:
     return make("cache", dataset.spec, sources=[dataset], arguments=[name])
 
 
-class Kept:
+class CachedElements:
     """The elements that a cache in memory has, of all passes of an iterator."""
 
     def __init__(self) -> None:
@@ -87,7 +87,7 @@ class MemoryCache(OneSource):
 
     def __init__(self, value: DatasetValue, run: Pass) -> None:
         super().__init__(value, run)
-        self._kept = run.cell(Kept)
+        self._kept = run.cell(CachedElements)
         self._reading = self._kept.elements is not None
         self._new: list[Element] = []
         self._at = 0

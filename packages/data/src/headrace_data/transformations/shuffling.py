@@ -58,7 +58,7 @@ def _check_size(size: int | None) -> None:
         raise InvalidArgumentError(f"shuffle: buffer_size must be greater than zero, got {size}")
 
 
-class Chances:
+class RandomIndices:
     """A sequence of random numbers that is known by its key, and by how many were drawn."""
 
     def __init__(self, key: tuple[int, int]) -> None:
@@ -88,7 +88,7 @@ class ShuffleStream(OneSource):
         super().__init__(value, run)
         self._size = value.scalar(0)
         self._passes = run.cell(Counter, "passes")
-        self._chances: Chances | None = None
+        self._indices: RandomIndices | None = None
         self._buffer: list[Element] = []
         self._ended = False
 
@@ -102,18 +102,18 @@ class ShuffleStream(OneSource):
         """Return how many elements there are."""
         return count_of(value.sources[0])
 
-    def _begin(self) -> Chances:
+    def _begin(self) -> RandomIndices:
         value = self.value
         key = (value.scalar(1), value.scalar(2))
         if not value.settings["seeded"]:
             key = self.run.key("shuffle", None)
         number = self._passes.advance()
-        return Chances(derived(key, number) if value.settings["again"] else key)
+        return RandomIndices(derived(key, number) if value.settings["again"] else key)
 
     def next(self) -> Element | None:
         """Return an element of the buffer."""
-        if self._chances is None:
-            self._chances = self._begin()
+        if self._indices is None:
+            self._indices = self._begin()
         buffer = self._buffer
         while not self._ended and len(buffer) < self._size:
             element = self.source.next()
@@ -123,14 +123,14 @@ class ShuffleStream(OneSource):
                 buffer.append(element)
         if not buffer:
             return None
-        chosen = self._chances.below(len(buffer))
+        chosen = self._indices.below(len(buffer))
         found, buffer[chosen] = buffer[chosen], buffer[-1]
         buffer.pop()
         return found
 
     def save(self) -> State:
         """Return the buffer, and what was drawn."""
-        drawn = None if self._chances is None else [*self._chances.key, self._chances.drawn]
+        drawn = None if self._indices is None else [*self._indices.key, self._indices.drawn]
         buffer = [list(element) for element in self._buffer]
         return [drawn, self._ended, buffer, self.source.save()]
 
@@ -138,7 +138,7 @@ class ShuffleStream(OneSource):
         """Have the same buffer, and go on drawing."""
         drawn, self._ended, buffer, inner = state
         if drawn is not None:
-            self._chances = Chances((drawn[0], drawn[1]))
-            self._chances.drawn = drawn[2]
+            self._indices = RandomIndices((drawn[0], drawn[1]))
+            self._indices.drawn = drawn[2]
         self._buffer = [tuple(element) for element in buffer]
         self.source.restore(inner)
