@@ -1,4 +1,4 @@
-"""Names that go away: they work for some releases more, and warn what replaces them.
+"""Deprecation of names: they work for some releases more, and warn what replaces them.
 
 The policy is told in ``docs/compatibility.md``. Packages of others use the same functions, through
 ``headrace.extend.deprecation``, with their own name and version numbers.

@@ -1,4 +1,4 @@
-"""Dimensions: sizes of axes as programs see them, known or not."""
+"""Dimensions: sizes of axes as programs see them, known or unknown."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Interrupts: what must not stop half-way is carried through where Ctrl-C comes meanwhile.
+"""Deferring interrupts: what must not stop half-way is carried through where Ctrl-C comes.
 
 Python raises ``KeyboardInterrupt`` wherever the main thread is. In a kernel that has taken another
 thread's kernel out of the line of those that wait, and has not answered it yet, that would leave

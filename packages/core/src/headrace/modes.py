@@ -1,4 +1,4 @@
-"""The modes of TensorFlow between which old programs choose: which are in force here."""
+"""Switches between modes of TensorFlow (eager or graphs, v1 or v2), and which are in force here."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Parts of a model that keep nothing for their gradient."""
+"""Gradient checkpointing: parts of a model whose activations are computed again for gradients."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Elements by chance: of one of several data sets, or so many of each class."""
+"""Sampling: elements at random, of several data sets, or so many of each class."""
 
 from __future__ import annotations
 

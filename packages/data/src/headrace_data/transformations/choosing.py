@@ -1,4 +1,4 @@
-"""Elements of several data sets, by the numbers that another one says."""
+"""``choose_from_datasets``: elements of several data sets, in the order that another one says."""
 
 from __future__ import annotations
 

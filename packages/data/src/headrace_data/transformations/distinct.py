@@ -1,4 +1,4 @@
-"""Each element once."""
+"""``unique``: each element once."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Data sets that functions make for elements: one after the other, or interleaved."""
+"""``flat_map`` and ``interleave``: data sets that functions make for elements, as one."""
 
 from __future__ import annotations
 

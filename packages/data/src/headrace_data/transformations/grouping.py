@@ -1,4 +1,4 @@
-"""Elements of one key as one: a state for each key, which a function changes."""
+"""``group_by_reducer``: elements of one key reduced to one."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Several data sets as one: after one another, or side by side; and one again and again."""
+"""``concatenate``, ``zip`` and ``repeat``: several data sets as one."""
 
 from __future__ import annotations
 

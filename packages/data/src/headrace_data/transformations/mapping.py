@@ -1,4 +1,4 @@
-"""Functions of elements: one call for each, in order, or several at once."""
+"""``map``: one call of a function for each element, in order, or several at once."""
 
 from __future__ import annotations
 

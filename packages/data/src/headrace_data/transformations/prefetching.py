@@ -1,4 +1,4 @@
-"""Fetching ahead: a thread takes elements while the program works on others."""
+"""Prefetching: a thread takes elements while the program works on others."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""One value of all elements."""
+"""``reduce`` and ``single_element``: one value of all elements."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Some of the elements: the first, all but the first, every n-th, those that a function chooses."""
+"""``take``, ``skip``, ``shard``, ``filter`` and ``take_while``: some of the elements."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Functions of elements as functions of batches, where that gives the same bits.
+"""Vectorized maps: functions of elements as functions of batches, where the bits are the same.
 
 ``map(f).batch(n)`` calls ``f`` once for each element. Where every operation of ``f`` computes each
 number by itself, or only moves numbers, a function of the whole batch computes the same: it is

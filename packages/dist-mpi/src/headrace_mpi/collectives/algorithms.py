@@ -1,4 +1,4 @@
-"""What the ranks send each other in each collective.
+"""The algorithms of collectives: what the ranks send each other.
 
 An algorithm is a generator. It gives values to other ranks by ``link``, yields the number of a
 phase with the ranks whose values of that phase it needs, and is sent these values when all are

@@ -1,4 +1,4 @@
-"""Variables that are alike on all ranks: those of one rank go to the others."""
+"""Broadcasting variables: those of one rank go to all others."""
 
 from __future__ import annotations
 

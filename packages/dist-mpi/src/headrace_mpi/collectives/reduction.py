@@ -1,4 +1,4 @@
-"""Sums, means, minima and maxima of the ranks' values, in the order of the ranks.
+"""Reductions (sum, mean, minimum, maximum) of the ranks' values, in the order of the ranks.
 
 Every element is computed on one rank, or on each of them in the same way, so all ranks have the
 same bits, and so has every run. Floats of 16 bits are added up as float32 and rounded once.

@@ -1,4 +1,4 @@
-"""The processes of a job on this host: found by what stands in their environment, and ended."""
+"""The processes of a job on this host: found by a variable in their environment, and ended."""
 
 from __future__ import annotations
 

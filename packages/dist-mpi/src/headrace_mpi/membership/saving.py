@@ -1,4 +1,4 @@
-"""Whether a program still saves what it has after a loss that ends the job.
+"""The grace period after a loss: whether a program still saves what it has.
 
 The first step after the loss raises it. What a program runs after that it runs because it knows,
 and each such step that has not failed is a sign that it is not done yet. A step that began before

@@ -1,4 +1,4 @@
-"""How far the clocks of other ranks are ahead of this one's.
+"""Clock synchronization: how far other ranks' clocks are ahead of this one's.
 
 References:
     Cristian, *Probabilistic clock synchronization*, Distributed Computing 3, 1989: the shortest of

@@ -1,4 +1,4 @@
-"""Memory for results, used again when nobody holds what is in it any more.
+"""A pool of buffers for results, reused when nobody holds what is in them.
 
 The first write to fresh memory costs more than the sum that is written: the system has to find and
 clear each page. A buffer is idle when the pool alone refers to it, which Python's reference count

@@ -1,4 +1,4 @@
-"""Bundles: small tensors of one step that travel to one rank in one frame.
+"""Bundles: small tensors of one step, coalesced into one frame to one rank.
 
 The payload of a BUNDLE frame is a *list* of what it carries, and then the elements::
 

@@ -1,4 +1,4 @@
-"""Polling: how long a thread that receives polls without a pause, and how long it naps then.
+"""Polling and backoff: how long a thread that receives spins, and how long it sleeps then.
 
 Polling sees a message at once and keeps a core from whoever has work to do; a nap leaves the core
 and costs a wake-up, after which the core's caches and predictors are cold. So a receiver polls for

@@ -1,4 +1,4 @@
-"""A thread pool for jobs: few threads as long as no job waits; kept for reuse, daemons all.
+"""A thread pool with few daemon threads, and more while a job waits too long for one.
 
 Jobs end where they would have to wait for others, so a few threads do for any number of steps. But
 nothing can keep the code of a kernel from waiting for what another job does, and a pool with a

@@ -1,4 +1,4 @@
-"""Batch normalization, and other scaling by constants, folded into the weights before it.
+"""Folding batch normalization, and other scaling by constants, into the weights before it.
 
 A convolution or matrix product ``y = x * w`` followed by ``(y - m) * s + b``, with constants for
 each channel, equals ``x * (w s) + (b - m s)``.

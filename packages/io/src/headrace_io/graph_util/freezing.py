@@ -1,4 +1,4 @@
-"""Variables of a written graph replaced by constants of their values."""
+"""Freezing graphs: variables replaced by constants of their values."""
 
 from __future__ import annotations
 

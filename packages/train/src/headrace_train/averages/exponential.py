@@ -1,4 +1,4 @@
-"""Averages of variables over the steps of training."""
+"""Exponential moving averages of variables over the steps of training."""
 
 from __future__ import annotations
 

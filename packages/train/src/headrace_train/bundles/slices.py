@@ -1,4 +1,4 @@
-"""Parts of tensors: under which keys an index has them, and how they make up the whole.
+"""Slices of tensors: under which keys an index has them, and how they make up the whole.
 
 A variable that TensorFlow kept in partitions has one entry under its name, which lists its parts,
 and one for each part. The key of a part is the name and the part's place in the order-keeping code

@@ -1,4 +1,4 @@
-"""Whole numbers of seven bits per byte, the lowest first."""
+"""Varints: integers of seven bits per byte, the lowest first."""
 
 from __future__ import annotations
 

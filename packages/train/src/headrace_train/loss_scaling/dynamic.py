@@ -1,4 +1,4 @@
-"""A scale that finds by itself how large it may be."""
+"""Dynamic loss scaling: a scale that finds by itself how large it may be."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a loss is multiplied by, and the scale that stays as it is."""
+"""Loss scales, and the fixed one."""
 
 from __future__ import annotations
 

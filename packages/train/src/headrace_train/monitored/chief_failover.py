@@ -1,4 +1,4 @@
-"""The session of a worker that takes the place of a lost chief."""
+"""Chief failover: the session of a worker that takes the place of a lost chief."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Sources of pipelines: queues that hold the rows of tensors, epoch after epoch."""
+"""Input producers: queues that hold the rows of tensors, epoch after epoch."""
 
 from __future__ import annotations
 

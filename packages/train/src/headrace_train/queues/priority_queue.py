@@ -1,4 +1,4 @@
-"""Queues in which elements of small numbers overtake others."""
+"""Priority queues: elements of small numbers leave first."""
 
 from __future__ import annotations
 

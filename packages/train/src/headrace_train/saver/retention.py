@@ -1,4 +1,4 @@
-"""Which checkpoints of a saver stay: the latest, one every so many hours, and the best.
+"""Retention of checkpoints: the latest, one every so many hours, and the best.
 
 As in TensorFlow the limits count what one saver wrote. What an earlier process wrote is taken over
 at the first save to its folder, so that the limits hold over restarts.

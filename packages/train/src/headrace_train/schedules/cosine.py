@@ -1,4 +1,4 @@
-"""Rates that fall as the first half of a cosine."""
+"""Cosine decay of learning rates, with restarts and noise."""
 
 from __future__ import annotations
 

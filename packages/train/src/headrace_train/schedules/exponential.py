@@ -1,4 +1,4 @@
-"""Rates that fall by the same factor in equal times."""
+"""Exponential decay of learning rates: by the same factor in equal times."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Rates that fall as one over time."""
+"""Inverse-time decay of learning rates."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Rates that jump at given steps."""
+"""Piecewise constant learning rates."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Rates that fall to a last one as a power of the time that is left."""
+"""Polynomial decay of learning rates, to a last one."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Rates that rise at the beginning of training."""
+"""Warmup: learning rates that rise at the beginning of training."""
 
 from __future__ import annotations
 

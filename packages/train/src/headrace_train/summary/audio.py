@@ -1,4 +1,4 @@
-"""Sounds of summaries as WAV files of 16 bits.
+"""Audio summaries as WAV files of 16 bits.
 
 References:
     Multimedia Programming Interface and Data Specifications 1.0, IBM and Microsoft, 1991: the

@@ -1,4 +1,4 @@
-"""Images of summaries: values made bytes, and bytes made PNG files.
+"""Image summaries: values converted to bytes, and these to PNG files.
 
 References:
     Portable Network Graphics (PNG) Specification, W3C, 2003: sections 5 (datastream) and 11

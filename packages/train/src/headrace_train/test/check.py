@@ -1,4 +1,4 @@
-"""A check of gradients along random directions that says what is wrong, and where."""
+"""A gradient check along random directions that says what is wrong, and where."""
 
 from __future__ import annotations
 
