@@ -27,15 +27,15 @@ class Pair:
     """Two ranks of a host in one process."""
 
     def __init__(self) -> None:
-        cards: list[bytes] = [b"", b""]
+        handles: list[bytes] = [b"", b""]
         here = threading.Barrier(2, timeout=20)
         made: list[Links | None] = [None, None]
 
         def begin(rank: int) -> None:
-            def exchange(card: bytes) -> list[bytes]:
-                cards[rank] = card
+            def exchange(handle: bytes) -> list[bytes]:
+                handles[rank] = handle
                 here.wait()
-                return list(cards)
+                return list(handles)
 
             made[rank] = open_links(rank, ["a", "a"], exchange)
 

@@ -79,4 +79,4 @@ def test_a_system_without_futexes_has_no_bells(monkeypatch: pytest.MonkeyPatch) 
     monkeypatch.setattr(doorbell, "_calls", lambda: None)
     with pytest.raises(OSError, match="no futexes"):
         a_bell()
-    assert open_links(0, ["a", "a"], lambda card: [card, card]) is None
+    assert open_links(0, ["a", "a"], lambda handle: [handle, handle]) is None

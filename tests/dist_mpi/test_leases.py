@@ -25,10 +25,10 @@ class Me:
 
 def lend(owner: Leases, array: np.ndarray) -> tuple[wire.Header, bytes] | None:
     encoded = wire.encode(Frame(Kind.TENSOR, 3, 1, payload=array))
-    card = owner.lend(1, encoded)
-    if card is None:
+    handle = owner.lend(1, encoded)
+    if handle is None:
         return None
-    message = encoded.header(lease=True) + card
+    message = encoded.header(lease=True) + handle
     return wire.parse_header(message), message
 
 
@@ -133,21 +133,21 @@ def test_what_a_lost_rank_holds_is_not_used_again(lender: tuple[Leases, Leases])
 def test_a_frame_that_lies_about_a_lease_is_reported(lender: tuple[Leases, Leases]) -> None:
     owner, reader = lender
     encoded = wire.encode(Frame(Kind.TENSOR, payload=np.zeros(50_000)))
-    card = owner.lend(1, encoded)
-    assert card is not None
-    header = wire.parse_header(encoded.header(lease=True) + card)
-    strange = encoded.header(lease=True) + bytes(8) + card[8:16] + bytes(16)
+    handle = owner.lend(1, encoded)
+    assert handle is not None
+    header = wire.parse_header(encoded.header(lease=True) + handle)
+    strange = encoded.header(lease=True) + bytes(8) + handle[8:16] + bytes(16)
     with pytest.raises(WireError, match="what rank 0 lends cannot be mapped"):
         reader.take(0, header, strange)
     with pytest.raises(WireError, match="rank 5 lends memory, but shares none"):
-        reader.take(5, header, encoded.header(lease=True) + card)
-    large = wire.encode(Frame(Kind.TENSOR, payload=np.zeros(90_000))).header(lease=True) + card
+        reader.take(5, header, encoded.header(lease=True) + handle)
+    large = wire.encode(Frame(Kind.TENSOR, payload=np.zeros(90_000))).header(lease=True) + handle
     with pytest.raises(WireError, match="lends 720000 bytes in a piece of"):
         reader.take(0, wire.parse_header(large), large)
     with pytest.raises(WireError, match="announces 400000 bytes lent and has 0 inside"):
         wire.parse_header(encoded.header(lease=True))
-    text = wire.encode(Frame(Kind.ERROR, payload=b"x" * 9)).header(lease=True) + card
+    text = wire.encode(Frame(Kind.ERROR, payload=b"x" * 9)).header(lease=True) + handle
     with pytest.raises(WireError, match="a payload is lent that cannot be"):
         wire.parse_header(text)
     with pytest.raises(WireError, match="is lent"):
-        wire.parse(encoded.header(lease=True) + card)
+        wire.parse(encoded.header(lease=True) + handle)

@@ -96,13 +96,13 @@ def test_what_a_lost_rank_did_not_read_is_dropped(pair: Pair) -> None:
 
 
 def test_hosts_and_settings_decide_who_is_linked(monkeypatch: pytest.MonkeyPatch) -> None:
-    assert open_links(0, ["a", "b"], lambda card: [card, b""]) is None
+    assert open_links(0, ["a", "b"], lambda handle: [handle, b""]) is None
     monkeypatch.setenv("HEADRACE_SHARE_MEMORY", "0")
-    assert open_links(0, ["a", "a"], lambda card: [card, b""]) is None
+    assert open_links(0, ["a", "a"], lambda handle: [handle, b""]) is None
     monkeypatch.setenv("HEADRACE_SHARE_MEMORY", "1")
     # The other rank has no inbox, or one that is not to be seen from here.
-    for card in (b"", b'[1, 9999, 4096, "00"]'):
-        links = open_links(0, ["a", "a"], lambda own, card=card: [own, card])
+    for handle in (b"", b'[1, 9999, 4096, "00"]'):
+        links = open_links(0, ["a", "a"], lambda own, handle=handle: [own, handle])
         assert links is not None
         assert not links.to
         links.close()

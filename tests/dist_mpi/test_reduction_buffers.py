@@ -131,7 +131,7 @@ def test_ranks_that_cannot_map_a_board_make_sums_in_pieces(
 ) -> None:
     def program(rank: Rank) -> tuple[bool, int]:
         if rank.rank == 2:
-            monkeypatch.setattr(rank.group.reduction_buffers, "find", lambda card: None)
+            monkeypatch.setattr(rank.group.reduction_buffers, "find", lambda handle: None)
         with hr.Session() as session:
             total = hr.dist.all_reduce(hr.fill([LARGE], rank.rank + 1.0))
             for _ in range(3):

@@ -23,9 +23,9 @@ from itertools import pairwise
 import numpy as np
 
 from headrace_mpi.collectives.checks import (
-    card_in,
     check_alike,
     check_told,
+    handle_in,
     in_order,
     opening_of,
 )
@@ -131,14 +131,14 @@ def reduced(
     reduction_buffers = link.reduction_buffers
     buffer = reduction_buffers.offer(x.nbytes) if link.rank == 0 else None
     try:
-        opening = opening_of(x, card="" if buffer is None else buffer.card)
+        opening = opening_of(x, handle="" if buffer is None else buffer.handle)
         for rank in others:
             link.give(rank, phase, opening)
         given = yield phase, others
         check_told(link, opening, given)
-        card = card_in(opening if link.rank == 0 else given[0].part)
-        if card:
-            buffer = buffer or reduction_buffers.find(card)
+        handle = handle_in(opening if link.rank == 0 else given[0].part)
+        if handle:
+            buffer = buffer or reduction_buffers.find(handle)
             there = yield from _written(link, buffer, x, phase + 1)
             if there:
                 assert buffer is not None

@@ -48,12 +48,12 @@ def _text(x: Array) -> str:
     return f"{x.dtype}{list(x.shape)}"
 
 
-def opening_of(x: Array, more: str = "", card: str = "") -> Array:
+def opening_of(x: Array, more: str = "", handle: str = "") -> Array:
     """Return what a rank tells of a tensor before it gives parts of it, and of a buffer."""
-    return np.array([f"{_text(x)}{more}".encode(), card.encode()], object)
+    return np.array([f"{_text(x)}{more}".encode(), handle.encode()], object)
 
 
-def card_in(opening: Array | Part) -> str:
+def handle_in(opening: Array | Part) -> str:
     """Return what an opening tells of a buffer."""
     told = opening if isinstance(opening, np.ndarray) else opening.read(0, 2, np.empty(0))
     return str(told[1].decode())

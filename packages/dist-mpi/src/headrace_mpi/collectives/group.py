@@ -153,7 +153,7 @@ class Group:
         self.plans[frame.iteration] = tuple(fields["plan"])
         self.having.setdefault(frame.iteration, set()).add(rank)
         if rank not in self.readable:
-            self.readable[rank] = self.probe.reads(fields["card"])
+            self.readable[rank] = self.probe.reads(fields["handle"])
 
     def finished(self, step: GroupStep) -> None:
         """Forget what was kept for a step."""

@@ -82,9 +82,9 @@ class GroupStep:
         self._inbox: dict[int, dict[tuple[int, int], Value]] = {}
         if self.digest not in group.announced:
             group.announced.add(self.digest)
-            card = json.dumps({"plan": plan, "card": group.probe.card}).encode()
+            announcement = json.dumps({"plan": plan, "handle": group.probe.handle}).encode()
             for rank in group.others:
-                group.send(rank, self._frame(Kind.COLLECTIVE_PLAN, 0, card))
+                group.send(rank, self._frame(Kind.COLLECTIVE_PLAN, 0, announcement))
 
     def _frame(self, kind: Kind, edge: int, payload: Any) -> Frame:
         return Frame(kind, self.number, edge, self.digest, payload=payload)

@@ -133,16 +133,16 @@ class Probe:
         self._on = READ_MEMORY.read() and _reader() is not None
 
     @property
-    def card(self) -> list[int]:
+    def handle(self) -> list[int]:
         """Where the word is, and what it is; empty where nobody is to read."""
         if not self._on:
             return []
         return [os.getpid(), self._word.ctypes.data, int(self._word[0])]
 
-    def reads(self, card: list[int]) -> int:
-        """Return the process id of another rank's card if its word can be read, else 0."""
-        if not self._on or len(card) != 3:
+    def reads(self, handle: list[int]) -> int:
+        """Return the process id of another rank's handle if its word can be read, else 0."""
+        if not self._on or len(handle) != 3:
             return 0
-        pid, address, word = card
+        pid, address, word = handle
         room = np.zeros(1, np.int64)
         return pid if read_memory(pid, address, room) == 0 and int(room[0]) == word else 0

@@ -17,7 +17,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from headrace_mpi.collectives.algorithms import give, others_of, reduced, thanks
-from headrace_mpi.collectives.checks import card_in, check_told
+from headrace_mpi.collectives.checks import check_told, handle_in
 from headrace_mpi.collectives.parts import Array
 from headrace_mpi.collectives.reduction_buffers import ReductionBuffer
 from headrace_mpi.collectives.values import Algorithm, Link, Values
@@ -36,11 +36,11 @@ class _Opening(NamedTuple):
 
     Attributes:
         rows: How many rows its factors have.
-        card: Where the first rank's buffer is; empty for none.
+        handle: Where the first rank's buffer is; empty for none.
     """
 
     rows: int
-    card: str
+    handle: str
 
 
 def all_reduce_product(link: Link, left: Array, right: Array, reduction: str) -> Algorithm:
@@ -60,19 +60,19 @@ def all_reduce_product(link: Link, left: Array, right: Array, reduction: str) ->
     reduction_buffers = link.reduction_buffers
     buffer = reduction_buffers.offer(nbytes, rows=1) if link.rank == 0 else None
     try:
-        told = yield from _told(link, left, shape, "" if buffer is None else buffer.card)
+        told = yield from _told(link, left, shape, "" if buffer is None else buffer.handle)
         rows = [opening.rows for opening in told]
         if sum(rows) * sum(shape) * WORTH > shape[0] * shape[1]:
             if buffer is not None:
                 buffer.take_back(link.size)
             found = yield from reduced(link, left.T @ right, reduction, _PRODUCT)
             return [found]
-        card = told[0].card
-        buffer = buffer or (reduction_buffers.find(card) if card else None)
+        handle = told[0].handle
+        buffer = buffer or (reduction_buffers.find(handle) if handle else None)
         # Others read what was given until they have computed their parts.
         given = _given(link, left, right)
         piece, mine = yield from _computed(link, given, rows, shape, reduction, buffer)
-        if card:
+        if handle:
             there = yield from _all_there(link, buffer)
             if there:
                 assert buffer is not None
@@ -89,11 +89,11 @@ def all_reduce_product(link: Link, left: Array, right: Array, reduction: str) ->
 
 
 def _told(
-    link: Link, left: Array, shape: tuple[int, int], card: str
+    link: Link, left: Array, shape: tuple[int, int], handle: str
 ) -> Generator[tuple[int, Sequence[int]], Values, list[_Opening]]:
     """Tell the others what this rank has; return what all ranks have, in their order."""
     text = f"{left.dtype}{list(shape)}"
-    opening = np.array([text.encode(), card.encode(), str(len(left)).encode()], object)
+    opening = np.array([text.encode(), handle.encode(), str(len(left)).encode()], object)
     others = others_of(link)
     for rank in others:
         link.give(rank, _OPENING, opening)
@@ -102,7 +102,7 @@ def _told(
     found = []
     for rank in range(link.size):
         told = opening if rank == link.rank else given[rank].array(link.buffers)
-        found.append(_Opening(int(told[2]), card_in(told)))
+        found.append(_Opening(int(told[2]), handle_in(told)))
     return found
 
 

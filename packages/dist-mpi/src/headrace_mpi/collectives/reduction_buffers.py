@@ -39,12 +39,12 @@ class ReductionBuffer:
     """A reduction buffer as one rank sees it: rows of as many bytes as the tensor has.
 
     Attributes:
-        card: What other ranks need to find it.
+        handle: What other ranks need to find it.
     """
 
     def __init__(self, shared: SharedMemory, rank: int) -> None:
         """Use ``ReductionBuffers``."""
-        self.card = json.dumps(shared.address)
+        self.handle = json.dumps(shared.address)
         self._shared = shared
         self._rank = rank
         self._words = shared.view[:PAGE_BYTES].cast("Q")
@@ -171,19 +171,19 @@ class ReductionBuffers:
         buffer.lend(self._ranks)
         return buffer
 
-    def find(self, card: str) -> ReductionBuffer | None:
+    def find(self, handle: str) -> ReductionBuffer | None:
         """Return the buffer that another rank offers; None if it cannot be mapped."""
-        buffer = self._found.get(card)
+        buffer = self._found.get(handle)
         if buffer is None:
             self._sweep()
             if not self.usable:
                 return None
             try:
-                address = Address(*json.loads(card))
+                address = Address(*json.loads(handle))
                 buffer = ReductionBuffer(mapped_memory.find(address), self._rank)
             except (OSError, ValueError, TypeError):
                 return None
-            self._found[card] = buffer
+            self._found[handle] = buffer
         return buffer
 
     def give_up(self, buffer: ReductionBuffer) -> None:
@@ -195,9 +195,9 @@ class ReductionBuffers:
             buffer.let_go()
 
     def _sweep(self) -> None:
-        for card, buffer in list(self._found.items()):
+        for handle, buffer in list(self._found.items()):
             if buffer.retired and not buffer.held:
-                del self._found[card]
+                del self._found[handle]
                 buffer.close()
 
     def close(self) -> None:

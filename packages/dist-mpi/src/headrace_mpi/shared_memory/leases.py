@@ -32,7 +32,7 @@ MOST_PIECES = 128
 _LEAST_BYTES = 1 << 16
 # A piece is used for what is at least so much smaller.
 _SPARE = 2
-_CARD = struct.Struct("<QQ16s")
+_HANDLE = struct.Struct("<QQ16s")
 _LENT = 0
 _RETIRED = 1
 
@@ -55,7 +55,7 @@ def _capacity(nbytes: int) -> int:
 class _Piece:
     """Memory that is lent as a whole."""
 
-    __slots__ = ("body", "capacity", "card", "memory", "rank")
+    __slots__ = ("body", "capacity", "handle", "memory", "rank")
 
     def __init__(self, shared: SharedMemory) -> None:
         self.memory = shared
@@ -63,7 +63,7 @@ class _Piece:
         self.body = np.frombuffer(shared.view, np.uint8)
         address = shared.address
         # What others need to find it.
-        self.card = _CARD.pack(address.descriptor, address.nbytes, bytes.fromhex(address.word))
+        self.handle = _HANDLE.pack(address.descriptor, address.nbytes, bytes.fromhex(address.word))
         self.rank = -1
 
     @property
@@ -121,7 +121,7 @@ class Leases:
             np.copyto(piece.body[: body.size], body)
         else:
             body.write(piece.body[: body.size])
-        return piece.card
+        return piece.handle
 
     def _piece(self, rank: int, nbytes: int) -> _Piece | None:
         """Return a piece for so many bytes, which counts as lent; None if there is none."""
@@ -185,8 +185,8 @@ class Leases:
         Raises:
             WireError: if there is no such memory.
         """
-        card = bytes(message[header.header_bytes :])
-        descriptor, total, word = _CARD.unpack(card)
+        handle = bytes(message[header.header_bytes :])
+        descriptor, total, word = _HANDLE.unpack(handle)
         key = (rank, word)
         with self._lock:
             shared = self._mapped.get(key)
@@ -242,4 +242,4 @@ def _give_back(words: memoryview) -> Callable[[object], None]:
     return give_back
 
 
-assert _CARD.size == LEASE_BYTES
+assert _HANDLE.size == LEASE_BYTES

@@ -253,18 +253,18 @@ def open_links(
     """
     near = [r for r, host in enumerate(hosts) if host == hosts[rank] and r != rank]
     inbox = _inbox(len(near)) if near and SHARE_MEMORY.read() else None
-    card = b"" if inbox is None else json.dumps(inbox.address).encode()
-    cards = exchange(card)
+    handle = b"" if inbox is None else json.dumps(inbox.address).encode()
+    handles = exchange(handle)
     if inbox is None:
         return None
     links: dict[int, Link] = {}
     for other in near:
-        if not cards[other]:
+        if not handles[other]:
             continue
         # The rings of an inbox are those of its host's other ranks, in order.
         theirs = [r for r, host in enumerate(hosts) if host == hosts[other] and r != other]
         with contextlib.suppress(OSError):
-            address = Address(*json.loads(cards[other]))
+            address = Address(*json.loads(handles[other]))
             found = mapped_memory.find(address)
             links[other] = Link(address.pid, found, theirs.index(rank), len(theirs))
     return Links(inbox, near, links)
