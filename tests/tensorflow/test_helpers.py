@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import collections
 import inspect
 import json
 from types import SimpleNamespace
@@ -586,3 +587,32 @@ def test_strings_of_bytes_are_cut_and_filled() -> None:
     assert turned.tolist() == [[0x102, 0x304], [0x100, 0], [0, 0]]
     with pytest.raises(ValueError, match="fixed_length must be a positive multiple of 2"):
         parsing.decode_raw(text, hr.int16, fixed_length=3)
+
+
+def test_leaves_come_with_their_paths() -> None:
+    pair = collections.namedtuple("pair", "left right")  # noqa: PYI024 - what programs have
+    deep = {"b": [1, (2,)], "a": pair(3, {"c": 4})}
+    paths = [("a", "left"), ("a", "right", "c"), ("b", 0), ("b", 1, 0)]
+    assert structures.flatten_with_tuple_paths(deep) == list(zip(paths, [3, 4, 1, 2], strict=True))
+    joined = structures.flatten_with_joined_string_paths(deep, separator=".")
+    assert joined == [("a.left", 3), ("a.right.c", 4), ("b.0", 1), ("b.1.0", 2)]
+    assert structures.flatten_with_tuple_paths(5) == [((), 5)]
+    shown = structures.map_structure_with_paths(lambda path, x: f"{path}={x}", deep)
+    assert shown == {"b": ["b/0=1", ("b/1/0=2",)], "a": pair("a/left=3", {"c": "a/right/c=4"})}
+    sums = structures.map_structure_with_tuple_paths(
+        lambda path, x, y, more: (path, x + y + more), [1, 2], (3, 4), check_types=False, more=5
+    )
+    assert sums == [((0,), 9), ((1,), 11)]
+
+
+def test_structures_that_are_not_alike_are_not_mapped() -> None:
+    with pytest.raises(TypeError, match="func must be callable, got int"):
+        structures.map_structure_with_paths(5, [1])
+    with pytest.raises(TypeError, match="func must be callable, got int"):
+        structures.map_structure_with_tuple_paths(5, [1])
+    with pytest.raises(ValueError, match="there is no structure to map over"):
+        structures.map_structure_with_tuple_paths(print)
+    with pytest.raises(TypeError, match="the structures differ: list and tuple"):
+        structures.map_structure_with_tuple_paths(print, [1], (1,))
+    with pytest.raises(ValueError, match="structure"):
+        structures.map_structure_with_tuple_paths(print, [1], [1, 2])

@@ -6,6 +6,14 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 import headrace as hr
+from headrace_tensorflow.helpers.paths import (
+    flatten_with_joined_string_paths as flatten_with_joined_string_paths,
+)
+from headrace_tensorflow.helpers.paths import flatten_with_tuple_paths as flatten_with_tuple_paths
+from headrace_tensorflow.helpers.paths import map_structure_with_paths as map_structure_with_paths
+from headrace_tensorflow.helpers.paths import (
+    map_structure_with_tuple_paths as map_structure_with_tuple_paths,
+)
 
 is_sequence = hr.nest.is_nested
 is_sequence_or_composite = hr.nest.is_nested
