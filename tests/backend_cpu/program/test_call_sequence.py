@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import ctypes
+from collections.abc import Callable
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -9,8 +12,11 @@ import pytest
 
 import headrace as hr
 from headrace.errors import InvalidInputError
+from headrace_cpu.native.memory import address
 from headrace_cpu.program.call_sequence import CallSequence
+from headrace_cpu.program.instruction import Addresses, Bound, Instruction, Native, NativeCall
 from headrace_cpu.program.program import Program
+from headrace_cpu.program.schedule import Item
 
 COMPILED = {"compile_after": 0}
 
@@ -70,7 +76,7 @@ def test_a_part_that_refuses_is_named_and_the_next_step_runs() -> None:
         assert len(sequences(session, y)) == 1
 
 
-def test_what_a_part_leaves_to_the_plain_kernel_is_gone_on_with() -> None:
+def test_a_fused_kernel_that_refuses_is_named() -> None:
     x, by = hr.placeholder(hr.int32, [6]), hr.placeholder(hr.int32, [6])
     shifted = hr.gather(x, by) + 1
     quotient = hr.reduce_sum(hr.gather(shifted // by, by))
@@ -126,3 +132,44 @@ def test_a_session_that_measures_calls_each_kernel_by_itself() -> None:
     with open_session(profile=True, **COMPILED) as session:
         session.run(y, {table: TABLE, ids: IDS})
         assert sequences(session, y) == []
+
+
+class _Numbered(Instruction):
+    """Calls a function with two numbers, one after the other."""
+
+    reads = writes = ()
+
+    def __init__(self, place: int, number: int, report: int, refused: Callable[[], object]) -> None:
+        self.ops = ()
+        calls = tuple(NativeCall(place, (n,), report=report) for n in (number, number + 1))
+        self._native = Native(calls, refused=refused)
+
+    def bind(self, at: Addresses) -> Bound:
+        return Bound(lambda: None, {}, self._native)
+
+
+def test_the_driver_goes_on_behind_a_part_that_makes_up_for_what_it_refused() -> None:
+    called: list[Any] = []
+    report = np.zeros(1, np.int64)
+
+    def work(number: int) -> None:
+        called.append(number)
+        report[0] = number in (10, 21)
+
+    def refused() -> None:
+        report[0] = 0
+        called.append("made up for")
+
+    function = ctypes.CFUNCTYPE(None, ctypes.c_int64)(work)
+    place = ctypes.cast(function, ctypes.c_void_p).value
+    assert place is not None
+    parts = [_Numbered(place, n, address(report), refused) for n in (0, 10, 20, 30)]
+    sequence = CallSequence([Item((), part, i) for i, part in enumerate(parts)])
+    sequence.prepare()
+    at: Any = SimpleNamespace(part=lambda instruction: None)
+    bound = sequence.bind(at)
+    for _ in range(2):
+        called.clear()
+        bound.call()
+        # What is left of a part that has refused is not called: its first call was 10.
+        assert called == [0, 1, 10, "made up for", 20, 21, "made up for", 30, 31]
