@@ -26,7 +26,7 @@ def rank_of(device: DeviceName) -> int:
     return {"ps": 0, "worker": 1}[device.job or ""]
 
 
-class Wires:
+class FakeTransport:
     """Takes the place of a transport: frames go into a list."""
 
     def __init__(self, rank: int) -> None:
@@ -50,12 +50,12 @@ class Wires:
 
 
 @pytest.fixture
-def wires() -> Wires:
-    return Wires(rank=0)
+def wires() -> FakeTransport:
+    return FakeTransport(rank=0)
 
 
 @pytest.fixture
-def exchange(wires: Wires) -> Exchange:
+def exchange(wires: FakeTransport) -> Exchange:
     return Exchange(wires)  # type: ignore[arg-type]
 
 
@@ -91,7 +91,9 @@ def test_steps_of_clients_are_apart() -> None:
     assert first_step(2**20 - 1) < 2**64
 
 
-def test_a_value_for_another_rank_travels_under_numbers(exchange: Exchange, wires: Wires) -> None:
+def test_a_value_for_another_rank_travels_under_numbers(
+    exchange: Exchange, wires: FakeTransport
+) -> None:
     step = exchange.open(STEP, ROUTES)
     step.send(RUN, OUTGOING, 3)
     step.send(RUN, OUTGOING, DEAD)
@@ -101,7 +103,7 @@ def test_a_value_for_another_rank_travels_under_numbers(exchange: Exchange, wire
     ]
 
 
-def test_a_value_within_the_rank_stays_there(exchange: Exchange, wires: Wires) -> None:
+def test_a_value_within_the_rank_stays_there(exchange: Exchange, wires: FakeTransport) -> None:
     step = exchange.open(STEP, ROUTES)
     got: list[Any] = []
     step.send(RUN, WITHIN, 5)
@@ -113,7 +115,7 @@ def test_a_value_within_the_rank_stays_there(exchange: Exchange, wires: Wires) -
 
 
 def test_the_values_of_an_edge_are_received_in_the_order_of_their_counts(
-    exchange: Exchange, wires: Wires
+    exchange: Exchange, wires: FakeTransport
 ) -> None:
     step = exchange.open(STEP, ROUTES)
     got: list[Any] = []
@@ -138,7 +140,9 @@ def test_within_a_rank_invocations_tell_iterations_apart(exchange: Exchange) -> 
     assert got == [1, 2]
 
 
-def test_values_come_before_the_step_or_after_the_recv(exchange: Exchange, wires: Wires) -> None:
+def test_values_come_before_the_step_or_after_the_recv(
+    exchange: Exchange, wires: FakeTransport
+) -> None:
     got: list[Any] = []
     wires.arrive(STEP, 1, "early")
     exchange.open(STEP, ROUTES).recv(Run(STEP), INCOMING, got.append)
@@ -148,7 +152,7 @@ def test_values_come_before_the_step_or_after_the_recv(exchange: Exchange, wires
     assert got == ["early", DEAD]
 
 
-def test_steps_do_not_mix(exchange: Exchange, wires: Wires) -> None:
+def test_steps_do_not_mix(exchange: Exchange, wires: FakeTransport) -> None:
     got: dict[int, list[Any]] = {}
     for step in (STEP, STEP + 1):
         values = got[step] = []
@@ -158,7 +162,7 @@ def test_steps_do_not_mix(exchange: Exchange, wires: Wires) -> None:
     assert got == {STEP: ["first"], STEP + 1: ["second"]}
 
 
-def test_closing_a_step_fails_what_waits(exchange: Exchange, wires: Wires) -> None:
+def test_closing_a_step_fails_what_waits(exchange: Exchange, wires: FakeTransport) -> None:
     step = exchange.open(STEP, ROUTES)
     got: list[Any] = []
     reason = CancelledError("over")
@@ -184,9 +188,9 @@ class Wanted:
 
 
 def test_values_that_are_waited_for_together_come_once_all_are_there(
-    wires: Wires, exchange: Exchange
+    wires: FakeTransport, exchange: Exchange
 ) -> None:
-    there = Wires(rank=1)
+    there = FakeTransport(rank=1)
     received = Exchange(there).open(STEP, Routes.of(BUNDLED, 1, rank_of))  # type: ignore[arg-type]
     wanted, come = Wanted(*(bundled(n) for n in range(1, 5))), []
     for number in (2, 4, 1):
@@ -199,7 +203,7 @@ def test_values_that_are_waited_for_together_come_once_all_are_there(
 
 
 def test_values_of_this_rank_and_of_others_can_be_waited_for_together(
-    wires: Wires, exchange: Exchange
+    wires: FakeTransport, exchange: Exchange
 ) -> None:
     step = exchange.open(STEP, ROUTES)
     wanted, come = Wanted(INCOMING, WITHIN), []
@@ -220,7 +224,7 @@ def test_the_end_of_a_step_ends_what_waits_for_several_values(exchange: Exchange
         step.collect(RUN, Wanted(INCOMING), lambda: come.append(2))
 
 
-def test_late_values_of_a_failed_step_are_dropped(exchange: Exchange, wires: Wires) -> None:
+def test_late_values_of_a_failed_step_are_dropped(exchange: Exchange, wires: FakeTransport) -> None:
     exchange.open(STEP, ROUTES)
     exchange.end(STEP, failed=True)
     wires.arrive(STEP, 1, "late")
@@ -232,7 +236,7 @@ def test_late_values_of_a_failed_step_are_dropped(exchange: Exchange, wires: Wir
 
 
 def test_early_values_of_a_step_that_never_came_are_dropped(
-    exchange: Exchange, wires: Wires
+    exchange: Exchange, wires: FakeTransport
 ) -> None:
     wires.arrive(STEP, 1, "orphan")
     assert exchange.kept == 1
@@ -241,7 +245,7 @@ def test_early_values_of_a_step_that_never_came_are_dropped(
     assert exchange.kept == 0
 
 
-def test_late_values_of_own_steps_are_dropped(exchange: Exchange, wires: Wires) -> None:
+def test_late_values_of_own_steps_are_dropped(exchange: Exchange, wires: FakeTransport) -> None:
     own = first_step(0) + 1
     exchange.open(own, ROUTES)
     exchange.end(own, failed=True)
@@ -255,7 +259,7 @@ def travelled(frame: Frame) -> Frame:
 
 
 def test_small_values_of_a_bundle_travel_with_the_last_one(
-    wires: Wires, exchange: Exchange
+    wires: FakeTransport, exchange: Exchange
 ) -> None:
     rendezvous = exchange.open(STEP, Routes.of(BUNDLED, 0, rank_of))
     for number in (3, 1, 4):
@@ -264,7 +268,7 @@ def test_small_values_of_a_bundle_travel_with_the_last_one(
     rendezvous.send(RUN, bundled(2), np.full(2, 2, np.float32))
     ((rank, frame),) = wires.sent
     assert (rank, frame.kind, frame.step) == (1, Kind.BUNDLE, STEP)
-    there = Wires(rank=1)
+    there = FakeTransport(rank=1)
     other = Exchange(there)  # type: ignore[arg-type]
     received = other.open(STEP, Routes.of(BUNDLED, 1, rank_of))
     there.handlers[Kind.BUNDLE](0, travelled(frame))
@@ -274,7 +278,7 @@ def test_small_values_of_a_bundle_travel_with_the_last_one(
     assert {n: v.tolist() for n, v in found.items()} == {n: [n, n] for n in range(1, 5)}
 
 
-def test_a_whole_bundle_is_handed_over_at_one_go(wires: Wires, exchange: Exchange) -> None:
+def test_a_whole_bundle_is_handed_over_at_one_go(wires: FakeTransport, exchange: Exchange) -> None:
     values = [np.full(2, number, np.float32) for number in range(1, 5)]
     given = Wanted(*(bundled(number) for number in range(1, 5)))
     together = exchange.open(STEP, Routes.of(BUNDLED, 0, rank_of))
@@ -292,7 +296,7 @@ def test_a_whole_bundle_is_handed_over_at_one_go(wires: Wires, exchange: Exchang
 
 @pytest.mark.parametrize("kind", ["a part", "large", "a string", "no array"])
 def test_what_is_no_whole_bundle_is_sent_value_by_value(
-    wires: Wires, exchange: Exchange, kind: str
+    wires: FakeTransport, exchange: Exchange, kind: str
 ) -> None:
     values: list[Any] = [np.full(2, number, np.float32) for number in range(1, 5)]
     if kind == "large":
@@ -311,7 +315,7 @@ def test_what_is_no_whole_bundle_is_sent_value_by_value(
 
 
 def test_large_values_and_strings_of_a_bundle_travel_at_once(
-    wires: Wires, exchange: Exchange
+    wires: FakeTransport, exchange: Exchange
 ) -> None:
     rendezvous = exchange.open(STEP, Routes.of(BUNDLED, 0, rank_of))
     large, strings = np.zeros(BUNDLED_BYTES + 1, np.uint8), np.array([b"a"], object)
@@ -326,7 +330,7 @@ def test_large_values_and_strings_of_a_bundle_travel_at_once(
     assert [frame.kind for _, frame in wires.sent] == [Kind.TENSOR, Kind.TENSOR, Kind.BUNDLE]
 
 
-def test_a_bundle_holds_back_no_more_than_it_may(wires: Wires, exchange: Exchange) -> None:
+def test_a_bundle_holds_back_no_more_than_it_may(wires: FakeTransport, exchange: Exchange) -> None:
     rendezvous = exchange.open(
         STEP, Routes.of([(i, f"v{i}:0", PS, WORKER, 1) for i in range(1, 11)], 0, rank_of)
     )
@@ -338,7 +342,7 @@ def test_a_bundle_holds_back_no_more_than_it_may(wires: Wires, exchange: Exchang
     assert max(sizes) < MAX_BUNDLE_BYTES + BUNDLED_BYTES
 
 
-def test_each_iteration_has_a_bundle_of_its_own(wires: Wires, exchange: Exchange) -> None:
+def test_each_iteration_has_a_bundle_of_its_own(wires: FakeTransport, exchange: Exchange) -> None:
     rendezvous = exchange.open(STEP, Routes.of(BUNDLED, 0, rank_of))
     for iteration in range(3):
         for number in range(1, 5):
@@ -348,7 +352,7 @@ def test_each_iteration_has_a_bundle_of_its_own(wires: Wires, exchange: Exchange
 
 
 def test_large_values_come_into_memory_used_before_unless_the_program_gets_them(
-    wires: Wires, exchange: Exchange
+    wires: FakeTransport, exchange: Exchange
 ) -> None:
     header = Header(Kind.TENSOR, STEP, 1, 0, 0, 2, (1 << 19,), 1 << 21, 7, 48)
     exchange.open(STEP, ROUTES)

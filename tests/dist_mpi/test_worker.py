@@ -38,7 +38,7 @@ def rank_of(device: DeviceName) -> int:
     return 0 if device.job == "ps" else 1 + (device.task or 0)
 
 
-class Wires:
+class FakeTransport:
     """Takes the place of a transport: frames go into a list, and jobs run when they are told to."""
 
     exchange: Exchange
@@ -75,15 +75,15 @@ class Wires:
 
 
 @pytest.fixture
-def wires() -> Wires:
-    made = Wires()
+def wires() -> FakeTransport:
+    made = FakeTransport()
     exchange = Exchange(made)  # type: ignore[arg-type]
     made.exchange = exchange
     made.service = WorkerService(made, exchange, Engine(PS.task_name), ContainerSet(), rank_of)  # type: ignore[arg-type]
     return made
 
 
-def register(wires: Wires, number: int, *, alone: bool) -> None:
+def register(wires: FakeTransport, number: int, *, alone: bool) -> None:
     """Register a step that squares what a worker sends, and sends it back."""
     ends = {"source": worker(number), "destination": str(PS)}
     turn = {"round": 0 if alone else 1}
@@ -130,7 +130,7 @@ def register(wires: Wires, number: int, *, alone: bool) -> None:
 
 
 @pytest.mark.parametrize("alone", [False, True])
-def test_steps_of_many_clients_wait_without_threads(wires: Wires, *, alone: bool) -> None:
+def test_steps_of_many_clients_wait_without_threads(wires: FakeTransport, *, alone: bool) -> None:
     for number in range(CLIENTS):
         register(wires, number, alone=alone)
     before = threading.active_count()
@@ -152,7 +152,7 @@ def test_steps_of_many_clients_wait_without_threads(wires: Wires, *, alone: bool
 
 
 @pytest.mark.parametrize("alone", [False, True])
-def test_an_abort_ends_a_step_that_waits_and_no_other(wires: Wires, *, alone: bool) -> None:
+def test_an_abort_ends_a_step_that_waits_and_no_other(wires: FakeTransport, *, alone: bool) -> None:
     for number in range(2):
         register(wires, number, alone=alone)
     first, second = (first_step(1 + number) + 1 for number in range(2))
@@ -172,7 +172,7 @@ def test_an_abort_ends_a_step_that_waits_and_no_other(wires: Wires, *, alone: bo
 
 
 @pytest.mark.parametrize("alone", [False, True])
-def test_a_client_that_is_lost_leaves_nothing_behind(wires: Wires, *, alone: bool) -> None:
+def test_a_client_that_is_lost_leaves_nothing_behind(wires: FakeTransport, *, alone: bool) -> None:
     for number in range(2):
         register(wires, number, alone=alone)
     first, second = (first_step(1 + number) + 1 for number in range(2))
@@ -202,7 +202,9 @@ def test_a_client_that_is_lost_leaves_nothing_behind(wires: Wires, *, alone: boo
     assert [frame.kind for _, frame in wires.sent[1:]] == [Kind.TENSOR, Kind.DONE]
 
 
-def test_kernels_of_all_clients_are_compiled_by_the_threads_of_one_session(wires: Wires) -> None:
+def test_kernels_of_all_clients_are_compiled_by_the_threads_of_one_session(
+    wires: FakeTransport,
+) -> None:
     for number in range(CLIENTS):
         register(wires, number, alone=True)
     states = wires.service._states.values()
@@ -210,7 +212,7 @@ def test_kernels_of_all_clients_are_compiled_by_the_threads_of_one_session(wires
     assert len({id(state.background) for state in states}) == 1
 
 
-def run(wires: Wires, number: int, count: int) -> None:
+def run(wires: FakeTransport, number: int, count: int) -> None:
     """Let a client run its step for the n-th time, and check what comes back."""
     step = first_step(1 + number) + count
     wires.sent.clear()
@@ -225,7 +227,7 @@ def run(wires: Wires, number: int, count: int) -> None:
 
 @pytest.mark.parametrize("alone", [False, True])
 def test_a_run_is_made_before_it_is_asked_for_and_goes_with_its_client(
-    wires: Wires, *, alone: bool
+    wires: FakeTransport, *, alone: bool
 ) -> None:
     for number in range(2):
         register(wires, number, alone=alone)
@@ -257,7 +259,7 @@ def test_a_run_is_made_before_it_is_asked_for_and_goes_with_its_client(
         gc.enable()
 
 
-def test_a_client_has_its_answer_before_its_step_is_forgotten(wires: Wires) -> None:
+def test_a_client_has_its_answer_before_its_step_is_forgotten(wires: FakeTransport) -> None:
     register(wires, 0, alone=False)
     step = first_step(1) + 1
     known: list[bool] = []
