@@ -1,4 +1,4 @@
-"""What is known of the elements of data sets and iterators."""
+"""Types, shapes and classes of the elements of data sets and iterators."""
 
 from __future__ import annotations
 

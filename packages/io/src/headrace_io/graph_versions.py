@@ -1,4 +1,4 @@
-"""What the versions in a message mean: who may read it, and how what is old in it is read."""
+"""Versions of graphs in messages: who may read one, and how older ones are read."""
 
 from __future__ import annotations
 

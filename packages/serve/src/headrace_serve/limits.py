@@ -1,4 +1,4 @@
-"""What a server allows itself and its clients."""
+"""The limits of a server and of its clients."""
 
 from __future__ import annotations
 

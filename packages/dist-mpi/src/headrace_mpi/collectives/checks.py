@@ -1,4 +1,4 @@
-"""What ranks give has to fit together; an error says what each of them gave."""
+"""Validating what ranks give to a collective; an error says what each of them gave."""
 
 from __future__ import annotations
 

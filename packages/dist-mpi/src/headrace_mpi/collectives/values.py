@@ -1,4 +1,4 @@
-"""What the algorithms of collectives see of the group, and of what other ranks give."""
+"""The interface between algorithms of collectives and their group, and other ranks' values."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What started this process, and which place in the job it was given.
+"""Detecting the launcher that started this process, and the rank that it was given.
 
 Everything is read from environment variables, so that it is known before MPI is initialised (the
 GPU of a local rank has to be chosen then) and can be shown without starting MPI at all.

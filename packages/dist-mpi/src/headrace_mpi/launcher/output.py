@@ -1,4 +1,4 @@
-"""What the ranks print, with the task of each in front of its lines, and what they tell us.
+"""Relaying the output of ranks, with the task in front of each line, and their status lines.
 
 ``mpirun --tag-output`` marks with the rank what each rank writes. The marks become ``[worker:1]``;
 lines of several ranks are kept apart, also where a rank writes a line in pieces.

@@ -1,4 +1,4 @@
-"""What happens on a rank when another is lost.
+"""Handling the loss of another rank.
 
 Where the job goes on without it, steps that need it fail, those of its sessions are cancelled, and
 what it had admitted returns. Otherwise the next step of each session raises the error, so that a

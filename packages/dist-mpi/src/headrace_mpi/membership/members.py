@@ -1,4 +1,4 @@
-"""What the ranks of a cluster tell each other when it starts."""
+"""The members of a cluster: what ranks tell each other when it starts."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What moving and updating variables costs on a cluster, measured by real steps."""
+"""The costs of moving and updating variables on a cluster, measured by real steps."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the sessions of all ranks must agree on, checked where they register steps."""
+"""Agreement of the sessions of all ranks, checked where they register steps."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What other ranks were asked to do, and how it ends: in their answers, or in an error."""
+"""Calls to other ranks, and how they end: in their answers, or in an error."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What all sessions of a rank share: the calls under way, the answers to them, and ranks lost."""
+"""The client that all sessions of a rank share: calls under way, their answers, and lost ranks."""
 
 from __future__ import annotations
 

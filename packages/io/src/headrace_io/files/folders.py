@@ -1,4 +1,4 @@
-"""What is done to files and folders as a whole: looking, copying, moving, deleting."""
+"""Operations on files and folders: listing, copying, moving, deleting."""
 
 from __future__ import annotations
 

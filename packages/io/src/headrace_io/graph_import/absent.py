@@ -1,4 +1,4 @@
-"""What a ``GraphDef`` takes and does not have: placeholders stand for it while it is read."""
+"""Nodes that a ``GraphDef`` refers to but lacks: placeholders stand for them while it is read."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a program asks of examples: a description for each feature."""
+"""Specifications of features: what a program asks of examples."""
 
 from __future__ import annotations
 

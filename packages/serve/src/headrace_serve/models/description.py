@@ -1,4 +1,4 @@
-"""What is told about models: their status and metadata, in TensorFlow Serving's forms."""
+"""The status and metadata of models, in TensorFlow Serving's forms."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What accumulators of dense and of row-sparse gradients have in common."""
+"""The base class of accumulators of dense and of row-sparse gradients."""
 
 from __future__ import annotations
 

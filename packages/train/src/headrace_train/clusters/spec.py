@@ -1,4 +1,4 @@
-"""What tasks a cluster has, and where they are."""
+"""Cluster specifications: which tasks a cluster has, and where they are."""
 
 from __future__ import annotations
 

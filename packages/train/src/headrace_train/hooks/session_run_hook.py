@@ -1,4 +1,4 @@
-"""What a hook is: code that runs at fixed moments of a monitored session."""
+"""The base class of hooks: code that runs at fixed moments of a monitored session."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a layer takes: the rank, dtype and sizes of each of its inputs."""
+"""Input specifications of a layer: the rank, dtype and sizes of each of its inputs."""
 
 from __future__ import annotations
 

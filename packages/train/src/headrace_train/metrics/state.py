@@ -1,4 +1,4 @@
-"""What metrics keep between steps, and the collections that list their results."""
+"""Variables that metrics keep between steps, and the collections that list their results."""
 
 from __future__ import annotations
 

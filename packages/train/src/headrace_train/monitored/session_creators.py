@@ -1,4 +1,4 @@
-"""What makes the sessions of monitored sessions."""
+"""Creators of the sessions of monitored sessions."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What optimizers refuse: losses, variables, gradients and counters that do not fit."""
+"""Validation in optimizers: losses, variables, gradients and counters that do not fit."""
 
 from __future__ import annotations
 

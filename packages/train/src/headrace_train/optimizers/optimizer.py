@@ -1,4 +1,4 @@
-"""What all optimizers share: gradients, state per variable, updates, the end of the step."""
+"""The base class of optimizers: gradients, slots, updates, the end of the step."""
 
 from __future__ import annotations
 

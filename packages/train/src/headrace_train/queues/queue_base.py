@@ -1,4 +1,4 @@
-"""What all queues have in common: what goes in and comes out, size, and closing."""
+"""The base class of queues: enqueueing, dequeueing, size, and closing."""
 
 from __future__ import annotations
 

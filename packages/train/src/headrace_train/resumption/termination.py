@@ -1,4 +1,4 @@
-"""What SIGTERM does to a monitored session: it ends after its step, and saves."""
+"""Handling SIGTERM in a monitored session: it ends after its step, and saves."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a program passes to the methods of a saver."""
+"""Arguments of the methods of a saver."""
 
 from __future__ import annotations
 

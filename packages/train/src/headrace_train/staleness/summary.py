@@ -1,4 +1,4 @@
-"""What the updates of asynchronous training had in staleness, as a few numbers."""
+"""A summary of the staleness of updates of asynchronous training, as a few numbers."""
 
 from __future__ import annotations
 
