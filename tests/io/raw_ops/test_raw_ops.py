@@ -10,7 +10,13 @@ import numpy as np
 import pytest
 
 import headrace as hr
-from headrace.errors import ArgumentTypeError, DTypeError, ShapeError, UnimplementedError
+from headrace.errors import (
+    ArgumentTypeError,
+    AttributeValueError,
+    DTypeError,
+    ShapeError,
+    UnimplementedError,
+)
 from headrace_io.raw_ops.table import known, signature
 
 pytestmark = pytest.mark.needs("backend-cpu", "autodiff", "io")
@@ -173,6 +179,23 @@ ERRORS: dict[str, tuple[Callable[[], Any], type[Exception], str]] = {
         UnimplementedError,
         "StatelessIf takes functions",
     ),
+    "two kinds of noise": (
+        lambda: hr.raw_ops.ExtractGlimpse(
+            input=np.ones([1, 2, 2, 1]), size=[1, 1], offsets=[[0.0, 0.0]], noise="zero"
+        ),
+        AttributeValueError,
+        "uniform_noise is asked for, and noise='zero'; give one",
+    ),
+    "padded bytes": (
+        lambda: hr.raw_ops.DecodePaddedRaw(input_bytes=["ab"], fixed_length=3, out_type=hr.int16),
+        AttributeValueError,
+        "fixed_length must be a positive multiple of 2, the bytes of int16, got 3",
+    ),
+    "offsets of no vectors": (
+        lambda: hr.raw_ops.ConcatOffset(concat_dim=0, shape=[[[1]], [[2]]]),
+        ShapeError,
+        "a shape must be a vector, got one of shape",
+    ),
     "unknown": (lambda: hr.raw_ops.Foo, AttributeError, "TensorFlow 1.15 has no op 'Foo'"),
     "not built": (
         lambda: hr.raw_ops.LMDBReader,
@@ -187,3 +210,17 @@ def test_what_is_refused(case: str) -> None:
     call, kind, message = ERRORS[case]
     with pytest.raises(kind, match=message):
         call()
+
+
+@pytest.mark.parametrize(
+    ("axis", "shapes", "message"),
+    [
+        (4, [[2, 3], [2, 4]], "concat_dim is out of range"),
+        (1, [[2, 3], [5, 4]], "shapes to join differ elsewhere, too"),
+    ],
+)
+def test_offsets_are_checked_in_the_step(axis: int, shapes: list[Any], message: str) -> None:
+    fed = hr.placeholder_with_default(axis, [])
+    given = [hr.placeholder_with_default(shape, [None]) for shape in shapes]
+    with pytest.raises(hr.errors.InvalidArgumentError, match=message):
+        run(hr.raw_ops.ConcatOffset(concat_dim=fed, shape=given))
