@@ -117,8 +117,12 @@ def while_loop(
             lists, tuples and dicts of these.
         shape_invariants: A structure of shapes, one for each tensor: what is true of the variable's
             shape in every iteration. Those of ``loop_vars`` if None.
-        parallel_iterations: How many iterations may be under way at a time, >= 1. Results do not
-            depend on it.
+        parallel_iterations: How many iterations may be under way at a time, >= 1. Where something
+            in them waits or calls a Python function, it does so beside that of other iterations,
+            as far as it does not need what these make. Results do not depend on it, nor does which
+            error is raised; variables, queues and the like are changed, and random numbers drawn,
+            in the order of the iterations. Python functions of several iterations are called in
+            no order; 1 keeps it, and so does an iteration whose results wait for the call.
         back_prop: Whether gradients flow through the loop.
         swap_memory: Keep in host memory what the gradient needs of every iteration.
         name: The name of the scope.

@@ -131,6 +131,8 @@ def py_func(
 
     The function runs on the host: in the thread that runs the step where nothing else of the step
     could run, otherwise in a thread of its own, so that it may wait for what other operations do.
+    Calls of several iterations of a loop may run at one time (see ``parallel_iterations`` of
+    ``hr.while_loop``).
     Graphs with such operations can be written to documents, but documents do not hold the
     function: they are read only in the process that built it, while the graph lives.
 

@@ -29,6 +29,8 @@ class Options:
         compile_wait: Whether steps wait for kernels, rather than run plainly until they are there.
         repeated: Whether it is the body of a loop whose rounds are counted: kernels pay for less
             there, since a loop that is nothing but kernels can be run at one go.
+        carried: Of the body of a loop whose iterations may overlap, how many of its first
+            arguments are its first results in the iteration before.
         recorder: Records what steps do, None where nobody asks.
         compress_transfers: The dtype as which float32 goes between tasks, None for float32.
         consistency: How stale what changes variables may be, as ``Config(consistency=...)``.
@@ -47,6 +49,7 @@ class Options:
     compile_after: int = 2
     compile_wait: bool = False
     repeated: bool = False
+    carried: int = 0
     recorder: Recorder | None = None
     compress_transfers: str | None = None
     consistency: str = "relaxed"

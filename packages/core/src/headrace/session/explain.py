@@ -26,6 +26,7 @@ from headrace.runtime.control_flow.trip_count import trip_count_of, without_coun
 from headrace.runtime.devices.capabilities import DescribedProgram, PlannedProgram
 from headrace.runtime.devices.device import HostArray
 from headrace.runtime.execution.plan import Mode, Plan, PlanNode
+from headrace.runtime.planning.overlap import overlapped_loop
 from headrace.runtime.profiling.report import Work, plain_work
 from headrace.session.explanation import Explanation, Part, Placed, Transfer
 from headrace.session.feeds import binder, feed_parts, feed_tensors
@@ -281,11 +282,16 @@ class _Walk:
 
 def _rounds(op: Operation, plans: Sequence[Plan]) -> str:
     """Return how the rounds of a loop run."""
-    asked = rotated_loop(op) is not None
-    if trip_count_of(op) is None and not asked:
+    asked, counted = rotated_loop(op) is not None, trip_count_of(op) is not None
+    cond, body = plans
+    apart = without_counters(op)
+    variables = op.arity[0] if apart is None else len(apart.others)
+    loop = None if asked else overlapped_loop(op, cond, body, variables, counted=counted)
+    if loop is not None:
+        return f"runs up to {loop.most} rounds beside each other"
+    if not counted and not asked:
         return "runs round by round: its condition is asked before each"
-    _, body = plans
-    return runner_of(op, body, without_counters(op), asks=asked).told()
+    return runner_of(op, body, apart, asks=asked).told()
 
 
 def _numbers(number: str) -> Iterator[str]:

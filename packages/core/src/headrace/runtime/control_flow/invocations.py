@@ -7,8 +7,8 @@ decides how a run is made, and a run that waits for something need not hold up a
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 import numpy as np
 
@@ -20,6 +20,7 @@ from headrace.runtime.control_flow.rotation import rotated_loop
 from headrace.runtime.control_flow.trip_count import (
     TripCount,
     WithoutCounters,
+    moved,
     trip_count_limit,
     trip_count_of,
     without_counters,
@@ -29,19 +30,64 @@ from headrace.runtime.state.tensor_list import ListValue, swapped
 
 if TYPE_CHECKING:
     from headrace.runtime.execution.plan import Plan
+    from headrace.runtime.planning.overlap import OverlappedLoop
 
 # An invocation: the plan, its arguments, and what tells it from other runs of the same operation.
+# For a loop whose iterations overlap it is the body's plan with a ``LoopStart``, and what is sent
+# back is the variables, what is kept of each iteration, and how many iterations there were.
 Invocation = tuple["Plan", tuple[Any, ...], str]
 Invocations = Generator[Invocation, list[Any], list[Any]]
-# Plans a function for the device of the operation that holds it, with further results by name.
-Nest = Callable[[Function, tuple[str, ...]], "Plan"]
+
+
+class LoopStart(NamedTuple):
+    """What a run of an overlapped loop begins with.
+
+    Attributes:
+        loop: The loop.
+        variables: The variables' values.
+        of_cond: The further arguments of the condition.
+        of_body: The further arguments of the body, behind those that count.
+        rounds: How many iterations there are; None where the condition is asked.
+        counts: Returns the arguments that count, which follow the variables, by iteration.
+        kept: Makes what is kept of what an iteration saves; None where nothing is saved.
+    """
+
+    loop: OverlappedLoop
+    variables: Sequence[Any]
+    of_cond: Sequence[Any]
+    of_body: Sequence[Any]
+    rounds: int | None
+    counts: Callable[[int], Iterable[Any]] | None
+    kept: Callable[[list[Any]], list[Any]] | None
+
+
+class Overlap(Protocol):
+    """Says how the iterations of a loop overlap."""
+
+    def __call__(
+        self, op: Operation, cond: Plan, body: Plan, variables: int, *, counted: bool
+    ) -> OverlappedLoop | None:
+        """Return how they do, as ``overlapped_loop``; None where one runs after the other."""
+
+
+class Nest(Protocol):
+    """Plans a function for the device of the operation that holds it."""
+
+    def __call__(self, function: Function, saves: tuple[str, ...], carried: int = 0) -> Plan:
+        """Return the plan.
+
+        Args:
+            function: The function.
+            saves: Names of further results.
+            carried: As in ``Options``.
+        """
 
 
 def call_invocations(
-    op: Operation, device: Device, nest: Nest, repeat: Nest
+    op: Operation, device: Device, nest: Nest, repeat: Nest, overlap: Overlap
 ) -> tuple[Callable[..., Invocations], Any]:
     """Return what runs a ``Call``, and its plans."""
-    del device, repeat
+    del device, repeat, overlap
     plan = nest(op.attrs["function"], op.attrs["saves"])
 
     def invocations(*values: Any) -> Invocations:
@@ -51,10 +97,10 @@ def call_invocations(
 
 
 def if_invocations(
-    op: Operation, device: Device, nest: Nest, repeat: Nest
+    op: Operation, device: Device, nest: Nest, repeat: Nest, overlap: Overlap
 ) -> tuple[Callable[..., Invocations], Any]:
     """Return what runs an ``If``, and its plans."""
-    del device, repeat
+    del device, repeat, overlap
     then_saves, else_saves = op.attrs["then_saves"], op.attrs["else_saves"]
     then_plan = nest(op.attrs["then_branch"], then_saves)
     else_plan = nest(op.attrs["else_branch"], else_saves)
@@ -63,7 +109,7 @@ def if_invocations(
     nothing = ListValue()
 
     def invocations(pred: Any, *values: Any) -> Invocations:
-        if _truth(pred):
+        if truth(pred):
             found = yield then_plan, values[:then_count], ""
             kept, none = [ListValue([v]) for v in found[count:]], [nothing] * len(else_saves)
             return [*found[:count], *kept, *none]
@@ -74,14 +120,19 @@ def if_invocations(
     return invocations, (then_plan, else_plan)
 
 
-def _truth(value: Any) -> bool:
+def truth(value: Any) -> bool:
+    """Return the value of a condition.
+
+    Raises:
+        InvalidInputError: if it is no scalar.
+    """
     if value.shape != ():
         raise InvalidInputError(f"a condition must be a scalar, got shape {list(value.shape)}")
     return bool(value)
 
 
 def while_invocations(
-    op: Operation, device: Device, nest: Nest, repeat: Nest
+    op: Operation, device: Device, nest: Nest, repeat: Nest, overlap: Overlap
 ) -> tuple[Callable[..., Invocations], Any]:
     """Return what runs a ``While``, and its plans.
 
@@ -90,13 +141,16 @@ def while_invocations(
         device: Its device.
         nest: Plans its condition, and a body that asks in each round whether it goes on.
         repeat: Plans a body whose rounds are counted.
+        overlap: Says how its iterations overlap.
     """
     cond_plan = nest(op.attrs["cond"], ())
     count = trip_count_of(op)
     apart = without_counters(op)
     if count is not None and apart is not None:
-        body_plan = repeat(apart.body, apart.saves)
-        return _counting_apart(op, device, cond_plan, body_plan, count, apart), (
+        others = len(apart.others)
+        body_plan = repeat(apart.body, apart.saves, _carried(op, others))
+        loop = overlap(op, cond_plan, body_plan, others, counted=True)
+        return _counting_apart(op, device, cond_plan, body_plan, count, apart, loop), (
             cond_plan,
             body_plan,
         )
@@ -105,11 +159,15 @@ def while_invocations(
         cond_plan = repeat(op.attrs["cond"], ())
         body_plan = repeat(asked.body, asked.saves)
         return _asking(op, device, cond_plan, body_plan), (cond_plan, body_plan)
-    body_plan = (nest if count is None else repeat)(op.attrs["body"], op.attrs["saves"])
-    runner = runner_of(op, body_plan, None)
     variables, cond_count, _ = op.arity
+    plan = nest if count is None else repeat
+    body_plan = plan(op.attrs["body"], op.attrs["saves"], _carried(op, variables))
+    runner = runner_of(op, body_plan, None)
     body_start = variables + cond_count
     kept_of = _keeper(op, device)
+    loop = overlap(op, cond_plan, body_plan, variables, counted=count is not None)
+    if loop is not None:
+        return _overlapping(op, loop, count, kept_of), (cond_plan, body_plan)
 
     def invocations(*values: Any) -> Invocations:
         current: Sequence[Any] = values[:variables]
@@ -131,7 +189,7 @@ def while_invocations(
                     alone = True
             if rounds is None:
                 (going,) = yield cond_plan, (*current, *of_cond), f"?{iteration}"
-                if not _truth(going):
+                if not truth(going):
                     break
             found = yield body_plan, (*current, *of_body), str(iteration)
             current = found[:variables]
@@ -141,6 +199,10 @@ def while_invocations(
         return [*current, *_lists(kept, op)]
 
     return invocations, (cond_plan, body_plan)
+
+
+def _carried(op: Operation, variables: int) -> int:
+    return variables if op.attrs["parallel_iterations"] > 1 else 0
 
 
 def runner_of(
@@ -161,6 +223,27 @@ def runner_of(
     return LoopRunner(body, others, dict(enumerate(growths, others)))
 
 
+def _overlapping(
+    op: Operation,
+    loop: OverlappedLoop,
+    count: TripCount | None,
+    kept_of: Callable[[list[Any]], list[Any]] | None,
+) -> Callable[..., Invocations]:
+    """Return what runs a ``While`` whose iterations overlap."""
+    variables, cond_count, _ = op.arity
+    body_start = variables + cond_count
+
+    def invocations(*values: Any) -> Invocations:
+        current, of_body = values[:variables], values[body_start:]
+        rounds = None if count is None else count.rounds(values[:body_start])
+        of_cond = values[variables:body_start]
+        start = LoopStart(loop, current, of_cond, of_body, rounds, None, kept_of)
+        ended, kept, _ = yield loop.body, start, ""
+        return [*ended, *_lists(kept, op)]
+
+    return invocations
+
+
 def _counting_apart(
     op: Operation,
     device: Device,
@@ -168,6 +251,7 @@ def _counting_apart(
     body_plan: Plan,
     count: TripCount,
     apart: WithoutCounters,
+    loop: OverlappedLoop | None,
 ) -> Callable[..., Invocations]:
     """Return what runs a ``While`` whose body leaves its counters to the loop."""
     variables, cond_count, _ = op.arity
@@ -185,6 +269,18 @@ def _counting_apart(
         kept: list[list[Any]] = []
         iteration = 0
         rounds = count.rounds(values[:body_start])
+        if rounds is not None and loop is not None:
+
+            def counted(number: int) -> list[Any]:
+                found = [
+                    np.asarray(moved(c, g, number)) for c, g in zip(counts, growths, strict=True)
+                ]
+                return found if given else [device.from_host(value) for value in found]
+
+            start = LoopStart(loop, current, of_cond, of_body, rounds, counted, kept_of)
+            current, kept, _ = yield body_plan, start, ""
+            ended = _placed(apart.after(starts, rounds), device, given) if rounds else starts
+            return [*apart.ordered(current, ended), *_lists(kept, op)]
         # Whether rounds run one by one to the end.
         alone = rounds is None
         while iteration != rounds:
@@ -202,7 +298,7 @@ def _counting_apart(
                 known = _placed(apart.after(starts, iteration), device, given)
                 asked = (*apart.ordered(current, known), *of_cond)
                 (going,) = yield cond_plan, asked, f"?{iteration}"
-                if not _truth(going):
+                if not truth(going):
                     break
             taken = counts if given else map(device.from_host, counts)
             found = yield body_plan, (*current, *taken, *of_body), str(iteration)
@@ -232,7 +328,7 @@ def _asking(
         current: Sequence[Any] = values[:variables]
         taken = values[variables:]
         (asked,) = yield cond_plan, values[:body_start], "?0"
-        going = _truth(asked)
+        going = truth(asked)
         # What rounds left behind that ran one by one, or at one go.
         kept: list[list[Any]] = []
         iteration = 0
@@ -256,7 +352,7 @@ def _asking(
                     iteration = 1 << (iteration + run.rounds).bit_length()
                     continue
             found = yield body_plan, (*current, *taken), str(iteration)
-            current, going = found[:variables], _truth(found[variables])
+            current, going = found[:variables], truth(found[variables])
             if kept_of is not None:
                 kept.append(kept_of(found[variables + 1 :]))
             iteration += 1
@@ -303,7 +399,7 @@ def _lists(
 
 
 INVOCATIONS: dict[
-    str, Callable[[Operation, Device, Nest, Nest], tuple[Callable[..., Invocations], Any]]
+    str, Callable[[Operation, Device, Nest, Nest, Overlap], tuple[Callable[..., Invocations], Any]]
 ] = {
     "Call": call_invocations,
     "If": if_invocations,

@@ -15,26 +15,11 @@ from headrace.runtime.concurrency.callouts import call_out
 from headrace.runtime.concurrency.cancellation import within_step
 from headrace.runtime.concurrency.inbox import Inbox
 from headrace.runtime.concurrency.stalls import Wait, describes
-from headrace.runtime.control_flow.invocations import Invocations
+from headrace.runtime.control_flow.invocations import Invocations, LoopStart
 from headrace.runtime.execution.plan import Mode, Plan, PlanNode
 from headrace.runtime.execution.serial import SEQUENCES, Execute, named
-from headrace.runtime.execution.step import Step, inner_step
+from headrace.runtime.execution.step import Execution, Step, inner_step
 from headrace.runtime.transfers.rendezvous import DEAD
-
-
-class _Execution:
-    """One run of one plan: what its slots hold and what its nodes still wait for."""
-
-    __slots__ = ("done", "left", "missing", "plan", "slots", "step", "uses")
-
-    def __init__(self, plan: Plan, step: Step, done: Callable[[], None]) -> None:
-        self.plan = plan
-        self.step = step
-        self.done = done
-        self.slots = list(plan.slots)
-        self.missing = list(plan.missing)
-        self.left = len(plan.nodes)
-        self.uses = list(plan.readers)
 
 
 @final
@@ -67,25 +52,50 @@ class DataflowRun:
         self._step = step
         self._execute = execute
         self._apart = apart
-        self._ready: deque[tuple[_Execution, int]] = deque()
+        self._ready: deque[tuple[Execution, int]] = deque()
         # What calls the program's own code comes when nothing else can run.
-        self._callouts: deque[tuple[_Execution, int, list[Any]]] = deque()
+        self._callouts: deque[tuple[Execution, int, list[Any]]] = deque()
         # How many such calls run on other threads now, and how many may.
         self._calling = 0
         self._most_calls = plan.most_calls
         # Nodes that have ended, with what they yielded; without a node, why the run is to end.
         self._completions = Inbox(wake)
-        self._waiting: set[tuple[_Execution, int]] = set()
+        self._waiting: set[tuple[Execution, int]] = set()
         self._ended = False
         self._failure: BaseException | None = None
-        self._enter(plan, step, self._end)
+        # Whether an iteration has failed that is to end the run when those before have ended.
+        self._fails_later = False
+        self.enter(Execution(plan, step, self._end, None))
 
-    def _enter(self, plan: Plan, step: Step, done: Callable[[], None]) -> None:
+    def enter(self, execution: Execution) -> None:
         """Begin a run of a plan; ``done`` is called when all of it has run."""
-        execution = _Execution(plan, step, done)
-        self._ready.extend([(execution, i) for i in plan.first])
+        plan = execution.plan
+        if execution.fills is None:
+            self._ready.extend([(execution, i) for i in plan.first])
+        else:
+            missing = execution.missing
+            self._ready.extend([(execution, i) for i in plan.first if not missing[i]])
         if not plan.nodes:
-            done()
+            execution.done()
+
+    def ready(self, execution: Execution, index: int) -> None:
+        """Run a node of an iteration, which waits for nothing any more, when it is its turn."""
+        self._ready.append((execution, index))
+
+    def run_inner(self, execution: Execution) -> None:
+        """Run a plan, at once where nothing in it waits; ``done`` is called when it has ended."""
+        plan, step = execution.plan, execution.step
+        if plan.waits:
+            self.enter(execution)
+            return
+        try:
+            if plan.whole is not None:
+                step.fetches = within_step(step.cancellation, plan.whole, step.feeds)
+            else:
+                self._execute(plan, step)
+            execution.done()
+        except Exception as error:
+            self.fail(execution, error)
 
     def _end(self) -> None:
         self._ended = True
@@ -102,31 +112,43 @@ class DataflowRun:
         """
         while not self._ended:
             if self._ready and self._failure is None:
-                self._start(*self._ready.popleft())
+                execution, index = self._ready.popleft()
+                if not self._is_abandoned(execution):
+                    self._start(execution, index)
             elif self._callouts and self._failure is None and self._may_call():
-                self._call_out(*self._callouts.popleft())
+                execution, index, values = self._callouts.popleft()
+                if not self._is_abandoned(execution):
+                    self._call_out(execution, index, values)
             elif self._waiting:
                 if self._completions.park():
                     return False
-                execution, index, result = self._completions.take()
-                if execution is not None and _calls_out(execution, index):
-                    self._calling -= 1
-                if execution is None:
-                    self._fail(result)
-                else:
-                    self._waiting.discard((execution, index))
-                    self._finish(execution, index, result)
+                self._take(*self._completions.take())
             else:
                 break
         if self._failure is not None:
             raise self._failure
         return True
 
+    def _take(self, execution: Execution | None, index: int, result: Any) -> None:
+        """Go on with what has ended that was waited for."""
+        if execution is None:
+            self._fail(result)
+            return
+        if _calls_out(execution, index):
+            self._calling -= 1
+        self._waiting.discard((execution, index))
+        if not self._is_abandoned(execution):
+            self._finish(execution, index, result)
+
+    def _is_abandoned(self, execution: Execution) -> bool:
+        """Whether a run is part of what only waits for iterations before it to end."""
+        return self._fails_later and execution.is_abandoned
+
     def waits(self) -> list[Wait]:
         """Return what it waits for; for messages."""
         return [_waits_for(execution, index) for execution, index in self._waiting]
 
-    def _start(self, execution: _Execution, index: int) -> None:
+    def _start(self, execution: Execution, index: int) -> None:
         node = execution.plan.nodes[index]
         slots = execution.slots
         values = [slots[i] for i in node.inputs]
@@ -160,7 +182,7 @@ class DataflowRun:
         except Exception as error:
             if node.mode is Mode.BLOCKING:
                 self._waiting.discard((execution, index))
-            self._fail(named(error, node, values, execution.plan), error)
+            self.fail(execution, named(error, node, values, execution.plan), error)
             return
         self._finish(execution, index, result)
 
@@ -168,7 +190,7 @@ class DataflowRun:
         """Whether the program's own code may be called now."""
         return self._most_calls is None or self._calling < self._most_calls
 
-    def _call_out(self, execution: _Execution, index: int, values: list[Any]) -> None:
+    def _call_out(self, execution: Execution, index: int, values: list[Any]) -> None:
         """Call the program's own code: in this thread, unless that could hold anything up."""
         node = execution.plan.nodes[index]
         beside = self._most_calls != 1 and (self._callouts or self._waiting)
@@ -181,18 +203,25 @@ class DataflowRun:
         try:
             result = node.call(*values)
         except Exception as error:
-            self._fail(named(error, node, values, execution.plan), error)
+            self.fail(execution, named(error, node, values, execution.plan), error)
             return
         self._finish(execution, index, result)
 
     def _invoke(
-        self, execution: _Execution, index: int, invocations: Invocations, results: Any
+        self, execution: Execution, index: int, invocations: Invocations, results: Any
     ) -> None:
         """Go on with a node that holds functions until it needs a run that waits, or ends."""
         node = execution.plan.nodes[index]
         try:
             while True:
                 run = next(invocations) if results is None else invocations.send(results)
+                if type(run[1]) is LoopStart:
+                    # lazy: few steps have loops
+                    from headrace.runtime.execution.iterations import Iterations
+
+                    goes_on = functools.partial(self._invoke, execution, index, invocations)
+                    Iterations(run[1], execution, index, self, goes_on).advance()
+                    return
                 whole = run[0].whole
                 if whole is not None:
                     if self._failure is not None:
@@ -202,7 +231,7 @@ class DataflowRun:
                 inner = inner_step(node, execution.step, run)
                 if run[0].waits:
                     after = functools.partial(self._after, execution, index, invocations, inner)
-                    self._enter(run[0], inner, after)
+                    self.enter(Execution(run[0], inner, after, execution))
                     return
                 self._execute(run[0], inner)
                 results = inner.fetches
@@ -210,21 +239,21 @@ class DataflowRun:
             self._finish(execution, index, stop.value)
         except Exception as error:
             values = [execution.slots[i] for i in node.inputs]
-            self._fail(named(error, node, values, execution.plan), error)
+            self.fail(execution, named(error, node, values, execution.plan), error)
 
     def _after(
-        self, execution: _Execution, index: int, invocations: Invocations, inner: Step
+        self, execution: Execution, index: int, invocations: Invocations, inner: Step
     ) -> None:
         self._invoke(execution, index, invocations, inner.fetches)
 
-    def _finish(self, execution: _Execution, index: int, result: Any) -> None:
+    def _finish(self, execution: Execution, index: int, result: Any) -> None:
         node = execution.plan.nodes[index]
         slots = execution.slots
         if isinstance(result, BaseException):
             # What arrives after the failure is its consequence, not its cause.
             if self._failure is None:
                 values = [slots[i] for i in node.inputs]
-                self._fail(named(result, node, values, execution.plan), result)
+                self.fail(execution, named(result, node, values, execution.plan), result)
             return
         if result is DEAD:
             slots[node.control] = DEAD
@@ -243,15 +272,29 @@ class DataflowRun:
             execution.missing[user] -= 1
             if not execution.missing[user]:
                 self._ready.append((execution, user))
+        if execution.loop is not None:
+            execution.loop.filled(execution, index)
         execution.left -= 1
         if not execution.left:
             execution.done()
 
-    def _fail(self, error: BaseException, cause: BaseException | None = None) -> None:
-        if self._failure is not None:
-            return
+    def fail(
+        self, execution: Execution, error: BaseException, cause: BaseException | None = None
+    ) -> None:
+        """End with an error of a part, when all iterations have ended that come before it."""
         if cause is not None and cause is not error:
             error.__cause__ = cause
+        at: Execution | None = execution
+        while at is not None:
+            if at.loop is not None and not at.loop.failed(at.number, error):
+                self._fails_later = True
+                return
+            at = at.outer
+        self._fail(error)
+
+    def _fail(self, error: BaseException) -> None:
+        if self._failure is not None:
+            return
         self._failure = error
         # Nothing can stop the program's own code, and nobody waits for it any more.
         self._waiting = {
@@ -267,7 +310,7 @@ class DataflowRun:
         self._step.rendezvous.close(self._step.id, reason)
 
 
-def _calls_out(execution: _Execution, index: int) -> bool:
+def _calls_out(execution: Execution, index: int) -> bool:
     return execution.plan.nodes[index].mode is Mode.CALLS_OUT
 
 
@@ -279,7 +322,7 @@ def _result_of(call: Callable[..., Any], values: Sequence[Any]) -> Any:
         return error
 
 
-def _waits_for(execution: _Execution, index: int) -> Wait:
+def _waits_for(execution: Execution, index: int) -> Wait:
     node = execution.plan.nodes[index]
     # A reader that waits does so for the queue that tells it what to read.
     given = [execution.slots[i] for i in node.inputs]

@@ -28,7 +28,7 @@ class Role(Enum):
     """What an operation is to cutting."""
 
     INSIDE = "may be part of a region"
-    SHARED = "a constant or handle, of which every unit has its own"
+    SHARED = "a constant, handle or argument, of which every unit has its own"
     SOURCE = "may wait, or may be dead"
     HOLDER = "holds functions"
     ALONE = "runs by itself, and nothing follows from it"
@@ -71,7 +71,8 @@ def cluster(
         extra: What an operation waits for besides its inputs and control inputs.
         joint: Of a source, what stands for all that are waited for together, a ``Phase`` where
             there is one phase after the other; None where it is waited for by itself. Of an
-            operation inside of a region, the phase that it waits for without need; else None.
+            operation inside of a region, the phase that it waits for without need; of a shared
+            one, what its value is waited for with; else None.
         parts: For each device the one that compiles what is on it; None where each does.
     """
     labels: dict[Hashable, tuple[frozenset[Hashable], int]] = {}
@@ -85,6 +86,9 @@ def cluster(
     for op in order:
         kind = role(op)
         if kind is Role.SHARED:
+            awaited = joint(op)
+            if awaited is not None:
+                labels.update(dict.fromkeys((op, *op.outputs), (frozenset([awaited]), 0)))
             continue
         sources, level = _NONE, 0
         for needed in (*op.inputs, *op.control_inputs) if op.control_inputs else op.inputs:

@@ -6,7 +6,7 @@ import functools
 from collections import Counter
 from collections.abc import Callable, Collection, Hashable, Iterable, Mapping, Sequence
 from dataclasses import replace
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 from headrace.device_name import DeviceName
 from headrace.graph.function import Function
@@ -39,6 +39,9 @@ from headrace.runtime.regions.region import Program, RegionCall, Surroundings, i
 from headrace.runtime.state.session_state import SessionState
 from headrace.runtime.transfers.rendezvous import Edge
 from headrace.runtime.transfers.send_receive import Receiver
+
+if TYPE_CHECKING:
+    from headrace.runtime.planning.overlap import OverlappedLoop
 
 # These take no time.
 _ENDS = builtin.ARGUMENTS + builtin.RESULTS
@@ -147,15 +150,29 @@ class PlanBuilder:
         """
         for op in order:
             if op.type in INVOCATIONS:
-                nest = functools.partial(self.nest, home=op.device_name)
-                repeat = functools.partial(nest, options=replace(self.options, repeated=True))
+                nest = functools.partial(self._nested, op.device_name, False)
+                repeat = functools.partial(self._nested, op.device_name, True)
                 device = self.devices[op.device_name]
-                call, plans = INVOCATIONS[op.type](op, device, nest, repeat)
+                call, plans = INVOCATIONS[op.type](op, device, nest, repeat, _overlap)
                 self.inner[op] = tuple(plans)
                 self.held[_held_as(op)] = call, self.inner[op]
                 self.waits = self.waits or any(plan.waits for plan in plans)
                 self.transfers = self.transfers or any(plan.transfers for plan in plans)
                 self.bound[op] = Bound(Mode.INVOKES, call)
+
+    def _nested(
+        self,
+        home: DeviceName,
+        repeated: bool,
+        function: Function,
+        saves: tuple[str, ...],
+        carried: int = 0,
+    ) -> Plan:
+        """Plan a function that an operation holds; the arguments are those of ``Options``, too."""
+        if not repeated and not carried:
+            return self.nest(function, saves, home)
+        options = replace(self.options, repeated=repeated, carried=carried)
+        return self.nest(function, saves, home, options)
 
     def add_units(
         self, order: Sequence[Operation], alone: Collection[Operation], phases: Phases
@@ -164,9 +181,19 @@ class PlanBuilder:
         may_die = any(map(may_branch, order))
         came = {Edge.of(op) for op in order if op.type == "Recv"}
         sends = {Edge.of(op): op for op in order if op.type == "Send"}
+        late: Mapping[Operation, Hashable] = {}
+        if self.options.carried and came == set(sends) and any(map(self.may_wait, order)):
+            # lazy: few steps have loops
+            from headrace.runtime.planning.late_operations import late_operations
+
+            late = late_operations(order, self.options.carried, self.may_wait)
 
         def role(op: Operation) -> Role:
-            if is_handle(op) or (op.type == "Const" and not op.control_inputs):
+            if (
+                (op in late and op.type in builtin.ARGUMENTS)
+                or is_handle(op)
+                or (op.type == "Const" and not op.control_inputs)
+            ):
                 return Role.SHARED
             if may_branch(op) or self.may_wait(op):
                 return Role.SOURCE
@@ -179,12 +206,19 @@ class PlanBuilder:
             found = sends.get(Edge.of(op)) if op.type == "Recv" else None
             return () if found is None else (found,)
 
+        def joint(op: Operation) -> Hashable | None:
+            inside = roles[op] in (Role.INSIDE, Role.SHARED)
+            return late[op] if inside and op in late else phases.source(op)
+
         roles = {op: role(op) for op in order}
         shared = [op for op in order if roles[op] is Role.SHARED]
         self.shared.update(shared)
+        takes = (op for op in order if late and roles[op] is not Role.INSIDE)
+        taken = {t.op for op in takes for t in op.inputs}
         for op in shared:
-            self.add(op)
-        units = cluster(order, roles.__getitem__, local_send, phases.source, self.parts)
+            if op not in late or op in taken:
+                self.add(op)
+        units = cluster(order, roles.__getitem__, local_send, joint, self.parts)
         units = phases.sorted_units(units)
         place = {op: unit for unit in units for op in unit.ops}
         # Of tensors that others read than the unit that makes them.
@@ -217,6 +251,8 @@ class PlanBuilder:
         """Add a node that runs a region."""
 
         def needed(tensor: Tensor) -> bool:
+            if tensor.op.type in builtin.ARGUMENTS and tensor.op in self.shared:
+                return False
             return tensor in readers and bool(readers[tensor] - {unit})
 
         name = unit.ops[0].device_name
@@ -404,12 +440,24 @@ class PlanBuilder:
     def call(self, function: Function, home: DeviceName) -> CalledFunction:
         """Return what runs a function that the kernel of a node calls."""
         # The first calls compute what later ones do, to the bit.
-        options = replace(self.options, compile_after=0, recorder=None)
+        options = replace(self.options, compile_after=0, recorder=None, carried=0)
 
         def plan() -> Plan:
             return self.nest(function, (), home, options)
 
         return self.state.called(function, home, lambda: CalledFunction(plan))
+
+
+def _overlap(
+    op: Operation, cond: Plan, body: Plan, variables: int, *, counted: bool
+) -> OverlappedLoop | None:
+    """Return how the iterations of a loop overlap, None where one runs after the other."""
+    if not body.waits:
+        return None
+    # lazy: few steps have loops in which something waits
+    from headrace.runtime.planning.overlap import overlapped_loop
+
+    return overlapped_loop(op, cond, body, variables, counted=counted)
 
 
 def _held_as(op: Operation) -> Hashable:
