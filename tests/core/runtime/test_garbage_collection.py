@@ -4,12 +4,22 @@ from __future__ import annotations
 
 import gc
 import weakref
+from collections.abc import Iterator
 
 import pytest
 
 import headrace.runtime.garbage_collection as module
 from headrace.runtime.garbage_collection import unhindered
 from tests.children import run_program
+
+
+@pytest.fixture(autouse=True)
+def thawed() -> Iterator[None]:
+    """Let go what the tests have frozen together: programs have frozen nothing."""
+    gc.unfreeze()
+    yield
+    gc.freeze()
+
 
 # Prints whether a full collection ran, how many more old objects there are, and what is frozen.
 _PROGRAM = """
