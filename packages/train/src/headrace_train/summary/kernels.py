@@ -11,9 +11,9 @@ from headrace.extend import KernelTable
 from headrace_io import protos
 from headrace_io.tensor_protos import tensor_proto
 from headrace_train.summary import summaries as summaries
-from headrace_train.summary.audio import wav
-from headrace_train.summary.histogram import fill
-from headrace_train.summary.images import as_bytes, png
+from headrace_train.summary.audio_encoding import wav
+from headrace_train.summary.histogram_buckets import fill
+from headrace_train.summary.image_encoding import as_bytes, png
 
 KERNELS = KernelTable()
 _Array = np.ndarray[Any, np.dtype[Any]]
