@@ -117,6 +117,36 @@ def test_an_imported_graph_is_differentiated_here(tmp_path: Path) -> None:
     assert np.abs(found).max() > 0
 
 
+@pytest.mark.parametrize("name", ["rnn", "rnn_functions"])
+def test_loops_have_as_many_iterations_at_a_time_as_the_message_says(
+    name: str, tmp_path: Path
+) -> None:
+    prefix, _, _ = unpacked(name, tmp_path)
+    written = hr.MetaGraphDef.FromString(Path(f"{prefix}.meta").read_bytes())
+    functions = [node for f in written.graph_def.library.function for node in f.node_def]
+    loops = [
+        node
+        for node in (*written.graph_def.node, *functions)
+        if node.op in ("Enter", "While", "StatelessWhile")
+    ]
+    assert {node.attr["parallel_iterations"].i for node in loops} == {32}
+
+    def read() -> set[int]:
+        with hr.Graph().as_default() as graph:
+            hr.train.import_meta_graph(written)
+            return {
+                op.attrs["parallel_iterations"] for op in graph.operations if op.type == "While"
+            }
+
+    assert read() == {32}
+    for node in loops:
+        node.attr["parallel_iterations"].i = 3
+    assert read() == {3}
+    for node in loops:
+        del node.attr["parallel_iterations"]
+    assert read() == {10}
+
+
 def test_what_was_imported_is_written_and_read_again(tmp_path: Path) -> None:
     prefix, about, values = unpacked("decoder", tmp_path)
     with hr.Graph().as_default():

@@ -13,6 +13,8 @@ from headrace.extend.ops import TensorSpec
 from headrace_io.translation.frames import Loop
 from headrace_io.translation.values import as_tensor
 
+# What TensorFlow takes where a message does not say how many iterations may be under way.
+ITERATIONS = 10
 # More rounds than a shape has sizes that can be forgotten one by one.
 _MAX_ROUNDS = 64
 
@@ -60,15 +62,22 @@ def build_loop(scope: Any, loop: Loop) -> None:
         return found
 
     with hr.name_scope(f"{scope.prefix}{loop.path[-1]}/"):
-        results = while_loop(condition, iteration, start)
+        results = while_loop(condition, iteration, start, _iterations(body, loop))
     for name, result in zip(loop.merges, results, strict=True):
         scope.results[name] = [result, None]
+
+
+def _iterations(body: Any, loop: Loop) -> int:
+    """Return how many iterations may be under way at a time, which each ``Enter`` says."""
+    found = body.nodes[loop.starts[0]].message.attr if loop.starts else {}
+    return found["parallel_iterations"].i if "parallel_iterations" in found else ITERATIONS
 
 
 def while_loop(
     condition: Callable[..., Tensor],
     iteration: Callable[..., list[Tensor]],
     start: Sequence[Tensor],
+    parallel_iterations: int,
 ) -> list[Tensor]:
     """Return what comes out of a loop whose variables may change their shapes.
 
@@ -85,7 +94,12 @@ def while_loop(
     else:
         raise DocumentError("the shapes of its loop variables do not settle")
     found = hr.while_loop(
-        condition, iteration, list(start), shape_invariants=shapes, return_same_structure=True
+        condition,
+        iteration,
+        list(start),
+        shape_invariants=shapes,
+        parallel_iterations=parallel_iterations,
+        return_same_structure=True,
     )
     return list(found)
 

@@ -9,7 +9,7 @@ from headrace.errors import DocumentError
 from headrace.extend.ops import call_op
 from headrace.extend.translations import TranslationTable
 from headrace_io.translation.library import hr
-from headrace_io.translation.loops import while_loop
+from headrace_io.translation.loops import ITERATIONS, while_loop
 from headrace_io.translation.values import Reference, as_tensor
 
 ROWS = TranslationTable()
@@ -84,7 +84,7 @@ def _truth(value: Tensor) -> Any:
     return hr.not_equal(value, hr.cast(0, value.dtype))
 
 
-@ROWS.add("While", "StatelessWhile", ignored="output_shapes parallel_iterations")
+@ROWS.add("While", "StatelessWhile", ignored="output_shapes")
 def _while(node: Any) -> Any:
     condition, body = node.attr("cond"), node.attr("body")
     start = node.inputs
@@ -104,7 +104,8 @@ def _while(node: Any) -> Any:
         found = node.call(body, filled(variables))
         return [as_tensor(found[i]) for i in varying]
 
-    results = while_loop(going, iteration, [start[i] for i in varying])
+    many = node.attr("parallel_iterations", ITERATIONS)
+    results = while_loop(going, iteration, [start[i] for i in varying], many)
     return filled(tuple(results))
 
 
