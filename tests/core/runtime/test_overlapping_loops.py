@@ -14,6 +14,7 @@ from headrace.errors import (
     InvalidInputError,
 )
 
+pytestmark = pytest.mark.needs("backend-cpu")
 EXECUTORS = ["plan", "plain"]
 WAIT_S = 20.0
 
@@ -443,7 +444,10 @@ def rising():
     return hr.constant(np.linspace(0.1, 2.0, 12, dtype=np.float32))
 
 
-BODIES = [independent, carried, serial, drawn, folded_backwards, differentiated, asked, queued]
+BODIES = [
+    *(independent, carried, serial, drawn, folded_backwards, asked, queued),
+    pytest.param(differentiated, marks=pytest.mark.needs("autodiff")),
+]
 
 
 @pytest.mark.parametrize("executor", EXECUTORS)
