@@ -15,7 +15,7 @@ import numpy as np
 from headrace import Tensor
 from headrace_cpu.native.memory import address
 from headrace_cpu.native.threads import launch, open_mp
-from headrace_cpu.program.instruction import Addresses, Bound, Native, NativeCall
+from headrace_cpu.program.instruction import Addresses, Bound, Native, NativeCall, setter_of_all
 
 
 class Block:
@@ -104,7 +104,7 @@ def bound(
     calls = made if isinstance(made, tuple) else (made,)
     refused = getattr(call, "refused", None)
     native = None if made is None else Native(calls, tuple(words), refused=refused)
-    return Bound(call, {tensor: _all(setters) for tensor, setters in late.items()}, native)
+    return Bound(call, {tensor: setter_of_all(setters) for tensor, setters in late.items()}, native)
 
 
 def _setter(words: np.ndarray, places: list[tuple[int, int]]) -> Callable[[int], object]:
@@ -115,16 +115,5 @@ def _setter(words: np.ndarray, places: list[tuple[int, int]]) -> Callable[[int],
     def put(place: int) -> None:
         for word, offset in places:
             words[word] = place + offset
-
-    return put
-
-
-def _all(setters: list[Callable[[int], object]]) -> Callable[[int], object]:
-    if len(setters) == 1:
-        return setters[0]
-
-    def put(place: int) -> None:
-        for setter in setters:
-            setter(place)
 
     return put

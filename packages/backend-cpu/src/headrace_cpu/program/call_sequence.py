@@ -18,7 +18,13 @@ from headrace import Tensor
 from headrace.extend.devices import Region
 from headrace_cpu.native.memory import address
 from headrace_cpu.native.source import KernelSource
-from headrace_cpu.program.instruction import Addresses, Bound, Instruction, NativeCall
+from headrace_cpu.program.instruction import (
+    Addresses,
+    Bound,
+    Instruction,
+    NativeCall,
+    setter_of_all,
+)
 from headrace_cpu.program.schedule import Item
 from headrace_cpu.program.values import Values
 
@@ -147,7 +153,7 @@ class CallSequence(Instruction):
                 steps.append(made[begin].call)
             begin = end
         call = steps[0] if len(steps) == 1 else _InTurn(steps, firsts)
-        return Bound(call, {tensor: _all(setters) for tensor, setters in point.items()})
+        return Bound(call, {tensor: setter_of_all(setters) for tensor, setters in point.items()})
 
 
 def _fits(made: Bound) -> bool:
@@ -234,17 +240,6 @@ class _InTurn:
             raise
         except Exception as error:
             raise PartError(self._parts[at], error) from error
-
-
-def _all(setters: Sequence[Callable[[int], object]]) -> Callable[[int], object]:
-    if len(setters) == 1:
-        return setters[0]
-
-    def put(place: int) -> None:
-        for setter in setters:
-            setter(place)
-
-    return put
 
 
 def in_sequences(items: Sequence[Item], values: Values, region: Region) -> list[Item]:

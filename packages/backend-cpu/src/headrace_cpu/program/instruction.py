@@ -116,6 +116,18 @@ class Bound:
     native: Native | None = None
 
 
+def setter_of_all(setters: Sequence[Callable[[int], object]]) -> Callable[[int], object]:
+    """Return what hands an address to each of several setters; see ``Bound.point``."""
+    if len(setters) == 1:
+        return setters[0]
+
+    def put(place: int) -> None:
+        for setter in setters:
+            setter(place)
+
+    return put
+
+
 class Addresses(ABC):
     """Where an instance of a program keeps its buffers."""
 
